@@ -13,11 +13,11 @@ SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depth
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
 SOURCES += codegen/func/estimate.c codegen/func/func.c codegen/func/guards.c codegen/func/indices.c codegen/func/limits.c codegen/func/scalar.c codegen/func/scalar_complex.c codegen/func/sizes.c codegen/func/spans.c
 SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
-	codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
+	codegen/model/declare.c codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/clip.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
 	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c
-SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/wrap.c
+SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/conv_groups.c.in \

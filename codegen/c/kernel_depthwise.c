@@ -199,8 +199,9 @@ static const char *image_text(const Depthwise *v)
 		return arena_printf(a, "x + (n * height * width * blocks + cb) * %d", v->lanes);
 	const Type *x = op_operand(v->k->op, 0)->type, *t = v->k->op->results[0].type;
 	const int64_t have = x->dims[1]->value;
-	const char *block = have == t->dims[1]->value
-	                        ? "n * blocks + cb"
+	const char *block = have == t->dims[1]->value ? "n * blocks + cb"
+	                    : have == 1
+	                        ? "n"
 	                        : arena_printf(a, "n * %" PRId64 " + cb %% %" PRId64, have, have);
 	const char *depth = v->deep ? arena_printf(a, "%" PRId64 " * ", v->volume[0]) : "";
 	return arena_printf(a, "x + (%s) * %sheight * width * %d", block, depth, v->lanes);

@@ -79,8 +79,7 @@ static const char *lanes_call(KernelFunc *k, const Interleave *x, const Value *s
 
 static bool one_group(const Interleave *x)
 {
-	return x->template[0] != 'p' && dim_is_const(x->rows) && dim_is_const(x->q) &&
-	       x->rows->value <= x->q->value;
+	return dim_is_const(x->rows) && dim_is_const(x->q) && x->rows->value <= x->q->value;
 }
 
 // Whether there are no rows but in whole groups.
@@ -113,6 +112,19 @@ static int group_keys(KernelFunc *k, const Interleave *x, const char *rows, Temp
 	return 4;
 }
 
+// The same for panels.
+static int panel_keys(KernelFunc *k, const Interleave *x, TemplateKey *keys)
+{
+	const char *q = kernel_dim(k, x->q);
+	const bool one = one_group(x);
+	keys[0] = (TemplateKey){"several", template_flag(!one)};
+	keys[1] = (TemplateKey){"matrix", one ? "i" : "i / panels"};
+	keys[2] = (TemplateKey){
+		"panels", one ? "" : arena_printf(k->arena, ", panels = (N + %s - 1) / %s", q, q)};
+	keys[3] = (TemplateKey){"first", one ? "" : " + first"};
+	return 4;
+}
+
 // How many rounds there are in all: of a kernel that is shared only the caller knows.
 static const char *rounds(KernelFunc *k, const Interleave *x)
 {
@@ -141,8 +153,7 @@ static bool interleave_emit(KernelFunc *k, const Interleave *x, const Value *sou
 		keys[n++] = (TemplateKey){"source", kernel_tensor(k, source)};
 	if (form != 'u')
 		keys[n++] = (TemplateKey){"rest", no_rest(x) ? "" : "rest"};
-	if (form != 'p')
-		n += group_keys(k, x, rows, keys + n);
+	n += form == 'p' ? panel_keys(k, x, keys + n) : group_keys(k, x, rows, keys + n);
 	if (form != 'p' && !(keys[n++] = (TemplateKey){"done", lanes_call(k, x, source)}).text)
 		return false;
 	return kernel_template(k, x->template, n, keys);

@@ -38,7 +38,7 @@ static void size_bind(Codegen *cg, const Op *op, const Dim *d, const char *eleme
 	}
 	bound[s - cg->symbols] = op;
 	if (cg->blocks && !again)
-		text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+		local_declare(cg, LOCAL_NUMBER, "int64_t ", s->name, "0");
 	run_line(cg, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, element);
 	if (s->reported)
 		run_line(cg, 1, "out->found_%s = %s;", s->name, s->name);
@@ -81,7 +81,7 @@ static bool capacity_print(Codegen *cg, const Op *op, const Op **bound)
 		if (!s->max) // the array went, but for its length
 			continue;
 		if (cg->blocks)
-			text_line(&cg->declarations, 1, "int64_t %s = 0;", s->name);
+			local_declare(cg, LOCAL_NUMBER, "int64_t ", s->name, "0");
 		run_line(cg, 1, "%s%s = %s;", cg->blocks ? "" : "const int64_t ", s->name, s->max);
 		if (!s->bound)
 			run_line(cg, 1, "out->found_%s = %s;", s->name, s->name);
@@ -98,6 +98,8 @@ static bool assert_print(Codegen *cg, const Op *op)
 	                       : tensor_pointer(cg, op_operand(op, 0));
 	if (!cond)
 		return false;
+	if (one && !strcmp(cond, "1"))
+		return true;
 	run_comment(cg, "%s", comment_text(cg->arena, op_title(cg, op)));
 	if (one) {
 		failure_print(cg, arena_printf(cg->arena, "!%s", cond), assert_status(op), op);
@@ -128,7 +130,7 @@ static bool program_print(Codegen *cg, const Op **bound)
 {
 	for (int i = 0; i < cg->nsymbol; i++)
 		if (cg->symbols[i].next)
-			text_line(&cg->declarations, 1, "int64_t %s = 0;", cg->symbols[i].name);
+			local_declare(cg, LOCAL_NUMBER, "int64_t ", cg->symbols[i].name, "0");
 	trace_inputs_print(cg);
 	if (!blocks_print(cg, bound))
 		return false;
@@ -140,6 +142,9 @@ static bool program_print(Codegen *cg, const Op **bound)
 void c_run_print(Codegen *cg, Text *out)
 {
 	const char *p = cg->prefix;
+	if (cg->fails)
+		local_declare(cg, LOCAL_NUMBER, "int ", "fault", "0");
+	locals_place(cg);
 	trace_ops_print(cg, out);
 	text_str(out, cg->tables.text ? cg->tables.text : "");
 	plan_print(cg, out);
@@ -147,10 +152,7 @@ void c_run_print(Codegen *cg, Text *out)
 	            cg->options->entry, p, p, p);
 	run_checks_print(cg, out);
 	run_locals_print(cg, out);
-	if (cg->fails)
-		text_line(out, 1,
-		          "int fault; /* of the last call, which of its indices is out of range */");
-	text_str(out, cg->declarations.text ? cg->declarations.text : "");
+	locals_print(cg, out);
 	cg->map.run_at = out->len;
 	text_str(out, cg->run.text ? cg->run.text : "");
 	text_str(out, "\treturn PD_OK;\n}\n");

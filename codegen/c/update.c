@@ -44,7 +44,7 @@ static void position_check(Codegen *cg, const Op *op, const UpdateChecks *u, con
 		failure_print(cg, sign, "PD_INDEX", op);
 	if (end)
 		room_check(cg, op, end, &u->slices,
-		           arena_printf(cg->arena, "(int64_t)((uint64_t)%s + 1)",
+		           arena_printf(cg->arena, "pd_i64_add(%s, 1)",
 		                        at)); // where even that is too much, no room will help
 }
 
@@ -108,8 +108,8 @@ bool append_print(Codegen *cg, const Op *op)
 	if (!update_keeps(op))
 		run_line(cg, 1, "memcpy(%s, %s, (size_t)%s);", to, from, bytes_in_run(cg, had, t));
 	if (dim_is(more, 1))
-		run_line(cg, 1, "%s[%s] = *%s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)),
-		         new);
+		run_line(cg, 1, "%s[%s] = %s;", to, expression_unwrap(cg->arena, dim_in_run(cg, had)),
+		         pointer_element(cg->arena, new));
 	else
 		run_line(cg, 1, "memcpy(%s + %s, %s, (size_t)%s);", to, dim_in_run(cg, had), new,
 		         bytes_in_run(cg, more, t));

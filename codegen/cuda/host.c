@@ -56,7 +56,7 @@ static void cuda_run_print(Codegen *cg, Text *out)
 	text_init(&program, cg->arena);
 	text_init(&checks, cg->arena);
 	run_locals_print(cg, &locals);
-	text_str(&program, cg->declarations.text ? cg->declarations.text : "");
+	locals_print(cg, &program);
 	text_str(&program, cg->run.text ? cg->run.text : "");
 	run_checks_print(cg, &checks);
 	const TemplateKey keys[] = {

@@ -175,6 +175,18 @@ typedef struct Symbol {
 	bool by_op;       // an operation gives it its value, so branches do not
 } Symbol;
 
+// A local of model_run, where there are blocks: `type name = value;`.
+typedef enum LocalKind {
+	LOCAL_CONST,
+	LOCAL_NUMBER, // assigned wherever it is read
+	LOCAL_KEPT    // read before it is assigned: what it holds first outlives the rounds of loops
+} LocalKind;
+typedef struct RunLocal {
+	LocalKind kind;
+	const char *type, *name, *value; // the type with its blank or star
+	bool unread;
+} RunLocal;
+
 // A variable of model_run that points at a buffer which branches exchange with others.
 typedef struct Moving {
 	const char *name, *type; // NULL: not used so far
@@ -342,8 +354,8 @@ struct Codegen {
 	PointerMap firsts;    // Dim -> how the first value of the program that lies there is called
 	SizeLocals sizes;     // CUDA: what launches are given
 	Text run;             // the calls of model_run
-	Text declarations;    // with several blocks: its locals, in front of the first label
-	NameMap wheres;       // places in the model that several failures name -> the local that does
+	int nlocal_run, clocal_run;
+	RunLocal *locals_run; // with several blocks
 	bool blocks;          // there are several
 	int depth;            // of what `run` gets now, in loops and ifs of model_run
 	bool opened;          // one of them has just begun

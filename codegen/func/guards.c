@@ -59,9 +59,24 @@ const char *guard_decided(Arena *a, const char *e, const char *condition, bool v
 	return e;
 }
 
+// The operand that `x && y` or `x || y` is where the other is known; NULL: it is no such thing.
+static const char *logic_same(const Op *op, const char *x, const char *y)
+{
+	const char *neutral = op->code == OP_PD_LOGICAL_AND  ? "true"
+	                      : op->code == OP_PD_LOGICAL_OR ? "false"
+	                                                     : NULL;
+	if (!neutral)
+		return NULL;
+	return !strcmp(x, neutral) ? y : !strcmp(y, neutral) ? x : NULL;
+}
+
 const char *guard_logic(Scalars *s, const Op *op, const char *e, const char *x)
 {
 	const bool both = op->code == OP_PD_LOGICAL_AND;
+	const char *one = op->noperand == 2 ? logic_same(op, x, scalars_name(s, op_operand(op, 1)))
+	                                    : NULL;
+	if (one)
+		return one;
 	return both || op->code == OP_PD_LOGICAL_OR ? guard_decided(s->k->arena, e, x, both) : e;
 }
 

@@ -29,14 +29,26 @@ static bool cast_never_negative(const Value *from, const Type *to, int depth)
 	       (from->type->dtype == DT_BOOL || never_negative(from, depth));
 }
 
+static bool is_whole(const Type *t, int depth)
+{
+	return depth <= MAX_DEPTH && (t->kind != TY_SCALAR || dtype_is_int(t->dtype));
+}
+
+static bool limit_never_negative(const Op *op, const Type *t, int depth)
+{
+	const bool x = never_negative(op_operand(op, 0), depth),
+			   y = never_negative(op_operand(op, 1), depth);
+	return op->code == OP_PD_MAXIMUM ? x || y : t->kind == TY_INDEX && x && y;
+}
+
 // Whether a whole number or a position is never negative.
 static bool never_negative(const Value *v, int depth)
 {
 	const Op *op = v->def;
 	int64_t c;
-	if (v->type->kind == TY_INDEX && index_constant(v, &c))
-		return c >= 0;
-	if (!op || depth > MAX_DEPTH || (v->type->kind == TY_SCALAR && !dtype_is_int(v->type->dtype)))
+	if (v->type->kind == TY_INDEX && (!op || index_constant(v, &c)))
+		return !op || c >= 0; // else an index of a loop
+	if (!op || !is_whole(v->type, depth))
 		return false;
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return op_int(op, "value", -1) >= 0;
@@ -44,8 +56,8 @@ static bool never_negative(const Value *v, int depth)
 	case OP_LOOP_FROM_INDEX:
 		return v->type->dtype == DT_I64 && never_negative(op_operand(op, 0), depth + 1);
 	case OP_PD_MAXIMUM:
-		return never_negative(op_operand(op, 0), depth + 1) ||
-		       never_negative(op_operand(op, 1), depth + 1);
+	case OP_PD_ADD:
+	case OP_PD_MULTIPLY: return limit_never_negative(op, v->type, depth + 1);
 	case OP_PD_CAST: return cast_never_negative(op_operand(op, 0), v->type, depth + 1);
 	default: return false;
 	}

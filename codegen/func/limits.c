@@ -3,6 +3,7 @@
 #include "codegen/func/func.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_DEPTH = 8 };
 
@@ -148,6 +149,8 @@ const char *limit_expression(const Scalars *s, const Op *op, const char *x, cons
 		return NULL;
 	if (limits_nothing(op, at, c))
 		return at ? x : y;
+	if (!strcmp(x, y)) // what a part that is not there gives
+		return y;
 	if (!s->k->target->vector || !is_followed(&op->results[0], 0))
 		return NULL;
 	return arena_printf(s->k->arena, "pd_select%s(%s %s %s, %s, %s)",

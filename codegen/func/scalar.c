@@ -235,30 +235,27 @@ static bool type_is_int(const Type *t)
 	return t->kind == TY_SCALAR && dtype_is_int(t->dtype);
 }
 
-// An operand of such a sum: what was one before, and as wide, is not made signed in between.
-static const char *wrapping_operand(Arena *a, const Type *t, const char *wide, const char *e)
+static bool is_64_or_32(const Type *t)
 {
-	const char *bare = expression_unwrap(a, e),
-			   *sum = arena_printf(a, "(%s)((%s)", dtype_c_memory(t->dtype), wide);
-	if ((t->dtype == DT_I64 || t->dtype == DT_I32) && !strncmp(bare, sum, strlen(sum))) {
-		const char *inner = strchr(bare, ')') + 1;
-		if (expression_unwrap(a, inner) != inner)
-			return inner;
-	}
-	return arena_printf(a, "(%s)%s", wide, e);
+	return t->kind == TY_SCALAR && (t->dtype == DT_I64 || t->dtype == DT_I32);
 }
 
 // Integers wrap as in Paddle; C leaves signed overflow undefined, so the sum is made on unsigned
-// numbers.
+// numbers: by functions of prelude.c.in for those that C does not widen anyway.
 static const char *wrapping(Scalars *s, const Type *t, const char *x, const char *operator,
                             const char * y)
 {
 	Arena *a = s->k->arena;
-	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t",
-			   *first = wrapping_operand(a, t, wide, x),
-			   *second = strspn(y, "0123456789") == strlen(y) ? arena_printf(a, "%su", y)
-	                                                          : wrapping_operand(a, t, wide, y);
-	return arena_printf(a, "(%s)(%s %s %s)", dtype_c_memory(t->dtype), first, operator, second);
+	if (is_64_or_32(t))
+		return arena_printf(a, "pd_%s_%s(%s, %s)", dtype_name(t->dtype),
+		                    *operator== '+'    ? "add"
+		                    : * operator== '-' ? "sub"
+		                                       : "mul",
+		                    expression_unwrap(a, x), expression_unwrap(a, y));
+	const char *second = strspn(y, "0123456789") == strlen(y) ? arena_printf(a, "%su", y)
+	                                                          : arena_printf(a, "(uint32_t)%s", y);
+	return arena_printf(a, "(%s)((uint32_t)%s %s %s)", dtype_c_memory(t->dtype), x, operator,
+	                    second);
 }
 
 // Shifts depend on how many bits there are.
@@ -320,11 +317,28 @@ static const char *integer_same(const Op *op, const char *x, const char *y)
 	return !strcmp(y, neutral) ? x : op->code != OP_PD_SUBTRACT && !strcmp(x, neutral) ? y : NULL;
 }
 
+static bool is_32(const Type *t)
+{
+	return t->kind == TY_SCALAR && t->dtype == DT_I32;
+}
+
+// Whether op is the larger or the smaller of two whole numbers that C has a function for.
+static bool limits_whole(const Scalars *s, const Op *op)
+{
+	const Type *t = op->results[0].type;
+	return (op->code == OP_PD_MAXIMUM || op->code == OP_PD_MINIMUM) && !s->k->cg->backend->device &&
+	       (t->kind == TY_INDEX || is_64_or_32(t));
+}
+
 static const char *integer_expression(Scalars *s, const Op *op, const char *x, const char *y)
 {
 	Arena *a = s->k->arena;
 	const Type *t = op->results[0].type;
 	const char *operator= wrap_operator(op->code);
+	if (limits_whole(s, op))
+		return arena_printf(a, "pd_%s_%s(%s, %s)", is_32(t) ? "i32" : "dim",
+		                    op->code == OP_PD_MAXIMUM ? "max" : "min", expression_unwrap(a, x),
+		                    expression_unwrap(a, y));
 	if (t->kind == TY_INDEX)
 		return index_expression(a, op, x, y);
 	if (!type_is_int(t))
@@ -625,6 +639,9 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	const Value *limit = spans_limit(s, op);
 	if (limit)
 		return scalars_name(s, limit);
+	const int known = op->code == OP_LOOP_LOAD_OR ? -1 : spans_know(s, &op->results[0]);
+	if (known >= 0)
+		return known ? "true" : "false";
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return constant_expression(s, op);
 	case OP_LOOP_DIM: return kernel_dim(s->k, op_attr(op, "dim")->dim);
@@ -662,8 +679,10 @@ static bool expression_is_primary(const char *e)
 }
 
 // Whether the only reader of v is `reader`'s text, where it stands once.
-static bool read_once(const Op *reader, int operand)
+static bool read_once(const Scalars *s, const Op *reader, int operand)
 {
+	if (limits_whole(s, reader))
+		return true;
 	switch (reader->code) {
 	case OP_LOOP_LOAD:
 	case OP_LOOP_LOAD_OR:
@@ -704,7 +723,7 @@ static bool is_arm(const Use *use)
 	return use->user->code == OP_PD_WHERE && use->index;
 }
 
-static bool op_is_inlined(const Op *op, const char *e, bool may)
+static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool may)
 {
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM ||
 	    guard_is_silent(op))
@@ -717,7 +736,7 @@ static bool op_is_inlined(const Op *op, const char *e, bool may)
 		return false;
 	if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && is_arm(use))
 		return false;
-	return use->user->block == op->block && read_once(use->user, (int)use->index);
+	return use->user->block == op->block && read_once(s, use->user, (int)use->index);
 }
 
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out)
@@ -732,7 +751,7 @@ bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text 
 	if (!e)
 		return false;
 	const Value *v = &op->results[0];
-	if (op_is_inlined(op, e, may_inline)) {
+	if (op_is_inlined(s, op, e, may_inline)) {
 		pointer_map_set(&s->names, v,
 		                expression_is_primary(e) ? e : arena_printf(s->k->arena, "(%s)", e));
 		return true;

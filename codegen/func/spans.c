@@ -42,6 +42,19 @@ static Between scaled(Between x, int64_t by)
 	return by < 0 ? (Between){x.hi * by, x.lo * by} : (Between){x.lo * by, x.hi * by};
 }
 
+// Of a position and a number that is not 0.
+static bool divided(const Op *op, Between x, Between y, Between *out)
+{
+	if (x.lo < 0 || y.lo < 1 || y.lo != y.hi)
+		return false;
+	if (op->code == OP_PD_FLOOR_DIVIDE) {
+		*out = (Between){x.lo / y.lo, x.hi / y.lo};
+		return true;
+	}
+	*out = (Between){x.lo % y.lo, x.hi % y.lo};
+	return op->code == OP_PD_REMAINDER && x.lo / y.lo == x.hi / y.lo;
+}
+
 // Of two operands.
 static bool combined(const Op *op, Between x, Between y, Between *out)
 {
@@ -55,7 +68,7 @@ static bool combined(const Op *op, Between x, Between y, Between *out)
 	case OP_PD_MINIMUM:
 		*out = (Between){x.lo < y.lo ? x.lo : y.lo, x.hi < y.hi ? x.hi : y.hi};
 		return true;
-	default: return false;
+	default: return divided(op, x, y, out);
 	}
 }
 

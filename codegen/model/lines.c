@@ -50,6 +50,27 @@ void run_open(Codegen *cg, const char *text)
 	cg->opened = true;
 }
 
+void local_declare(Codegen *cg, LocalKind kind, const char *type, const char *name,
+                   const char *value)
+{
+	if (!cg->blocks && kind != LOCAL_NUMBER) {
+		run_line(cg, 1, "%s%s = %s;", type, name, value);
+		return;
+	}
+	VEC_ROOM(cg->arena, cg->locals_run, cg->nlocal_run, cg->clocal_run);
+	cg->locals_run[cg->nlocal_run++] = (RunLocal){kind, type, name, value, false};
+}
+
+void locals_print(const Codegen *cg, Text *out)
+{
+	for (int i = 0; i < cg->nlocal_run; i++) {
+		const RunLocal *l = &cg->locals_run[i];
+		text_line(out, 1, "%s%s = %s;", l->type, l->name, l->value);
+		if (l->unread)
+			text_line(out, 1, "(void)%s;", l->name);
+	}
+}
+
 void run_close(Codegen *cg)
 {
 	cg->depth--;

@@ -65,6 +65,15 @@ void run_line(Codegen *cg, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void run_comment(Codegen *cg, const char *fmt, ...) PRINTF_LIKE(2, 3); // after an empty line
 void run_open(Codegen *cg, const char *text); // "if (x)", without its brace
 void run_close(Codegen *cg);
+// A local of model_run: where the printer is, or, with several blocks, wherever locals_place, or
+// locals_print, puts it: in front of all, since C++ allows no goto past a declaration.
+void local_declare(Codegen *cg, LocalKind kind, const char *type, const char *name,
+                   const char *value);
+void locals_print(const Codegen *cg, Text *out);
+
+// ---- declare.c ----------------------------------------------------------------------------------
+
+void locals_place(Codegen *cg); // of blocks that nest: in cg->run, where they are needed
 
 // ---- branch.c -----------------------------------------------------------------------------------
 

@@ -107,13 +107,6 @@ void offsets_note(Codegen *cg)
 	}
 }
 
-// Where locals are declared: where they are first used, or, when there are labels, in front of all
-// labels, since C++ allows no goto past a declaration.
-static Text *declarations(Codegen *cg)
-{
-	return cg->blocks ? &cg->declarations : &cg->run;
-}
-
 const Moving *moving_find(Codegen *cg, const Place *p)
 {
 	if (p->moving >= cg->nmoving) {
@@ -127,8 +120,8 @@ const Moving *moving_find(Codegen *cg, const Place *p)
 		return m;
 	m->type = dtype_c_memory(p->root->type->dtype);
 	m->name = names_unique(&cg->locals, value_stem(cg, p->root));
-	text_line(declarations(cg), 1, "%s *%s = %s;", m->type, m->name,
-	          place_expression(cg, p, m->type));
+	local_declare(cg, LOCAL_KEPT, arena_printf(cg->arena, "%s *", m->type), m->name,
+	              place_expression(cg, p, m->type));
 	return m;
 }
 
@@ -157,10 +150,9 @@ static const char *number_declare(Codegen *cg, const Value *number, const char *
 	} else if (here) {
 		run_line(cg, 1, "%s %s = 0;", type, var);
 	} else {
-		text_line(&cg->declarations, 1, "%s %s = 0;", type, var);
+		local_declare(cg, LOCAL_NUMBER, arena_printf(cg->arena, "%s ", type), var, "0");
+		cg->locals_run[cg->nlocal_run - 1].unread = !used;
 	}
-	if (!used)
-		text_line(&cg->declarations, 1, "(void)%s;", var);
 	return arena_printf(cg->arena, "(&%s)", var);
 }
 
@@ -202,8 +194,9 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		if (same != p.root)
 			return tensor_pointer(cg, same);
 		name = names_unique(&cg->locals, value_stem(cg, p.root));
-		text_line(declarations(cg), 1, "%s%s *const %s = %s;",
-		          p.kind == PLACE_PARAM ? "const " : "", type, name, e);
+		const char *kind = p.kind == PLACE_PARAM ? "const " : "";
+		local_declare(cg, LOCAL_CONST, arena_printf(cg->arena, "%s%s *const ", kind, type), name,
+		              e);
 	}
 	pointer_map_set(&cg->pointers, p.root, name);
 	return name;
@@ -414,8 +407,9 @@ static void sizes_that_are_read(Codegen *cg, Text *out)
 	for (int i = cg->nsymbol; i-- > 0;) {
 		const Symbol *s = &cg->symbols[i];
 		const char *value = size_value(cg, s), *name = s->max ? s->max : s->name;
-		bool read = value && ((cg->run.len && text_has_word(cg->run.text, name)) ||
-		                      (cg->declarations.len && text_has_word(cg->declarations.text, name)));
+		bool read = value && cg->run.len && text_has_word(cg->run.text, name);
+		for (int k = 0; value && !read && k < cg->nlocal_run; k++)
+			read = text_has_word(cg->locals_run[k].value, name);
 		for (int k = i + 1; value && !read && k < cg->nsymbol; k++)
 			read = lines[k] && text_has_word(lines[k], name);
 		if (read)

@@ -197,7 +197,10 @@ bool select_output_translate(OpJob *j)
 	Value *v = read_var(j, "X", x), *mask = v ? read_mask(j, m) : NULL;
 	if (!mask)
 		return false;
-	if (mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
+	bool negated;
+	const bool asks = out->n_arguments > 1 &&
+	                  condition_strip(mask, &negated)->type->dtype == DT_BOOL;
+	if (!asks && mask->type->dtype != DT_BOOL && !check_mask(j, mask, out->n_arguments))
 		return false;
 	for (size_t k = 0; k < out->n_arguments; k++)
 		if (slot_var(out, k) && !output_choose(j, v, mask, k, slot_var(out, k)))

@@ -14,8 +14,8 @@ static Value *axis_source(Builder *b, const Op *op, Value *axis, int d)
 {
 	Value *here = index_const(b, d), *zero = index_const(b, 0);
 	if (op_bool(op, "back", false)) {
-		Value *other = index_where(b, index_less(b, here, axis), index_const(b, d + 1), here);
-		return index_where(b, index_equal(b, here, axis), zero, other);
+		Value *other = d ? index_where(b, index_equal(b, here, axis), zero, here) : zero;
+		return index_where(b, index_less(b, here, axis), index_const(b, d + 1), other);
 	}
 	Value *other = index_where(b, index_less(b, axis, here), here, index_const(b, d - 1));
 	return d ? other : axis;

@@ -372,13 +372,13 @@ bool define_hook_stack(Builder *b, Op *op, Value **results)
 	const Type *out = op->results[0].type;
 	int count = op_operand_list(op, 0, &parts), axis = axis_norm(op_int(op, "axis", 0), out->rank);
 	Nest n = nest_open(b, out);
-	Value *element = count > 1 ? build_scalar_f(&n.b, out->dtype, 0) : NULL;
+	Value *element = NULL;
 	for (int i = 0; i < count; i++) {
 		Value *from[MAX_RANK];
 		for (int d = 0, k = 0; d < out->rank; d++)
 			if (d != axis)
 				from[k++] = n.at[d];
-		Value *here = count > 1 ? index_equal(&n.b, n.at[axis], index_const(&n.b, i)) : NULL;
+		Value *here = i ? index_equal(&n.b, n.at[axis], index_const(&n.b, i)) : NULL;
 		element = load_or(&n.b, here, element, parts[i], from);
 	}
 	results[0] = nest_close(&n, element);

@@ -163,10 +163,25 @@ static const Value *loaded(const Value *v)
 	return v && v->def && v->def->code == OP_LOOP_LOAD ? number_base(op_operand(v->def, 0)) : NULL;
 }
 
+// Whether the size is what v was found to hold.
+static bool size_is_number(const Value *v, const Dim *size)
+{
+	for (const Use *u = v ? v->uses : NULL; u; u = u->next) {
+		if ((u->user->info->traits & TRAIT_VIEW) && size_is_number(&u->user->results[0], size))
+			return true;
+		const Attr *dims = u->user->code == OP_LOOP_BIND ? op_attr(u->user, "dims") : NULL;
+		if (dims && dims->n == 1 && dims->dims[0] == size && !op_bool(u->user, "anew", false))
+			return true;
+	}
+	return false;
+}
+
 // Whether a number in a nest is surely no more than the size; NULL: no more than what there is.
 static bool limit_is_within(const Value *limit, const Dim *most)
 {
 	const Op *op = limit ? limit->def : NULL;
+	if (most && most->kind == DIM_SYM && size_is_number(loaded(limit), most))
+		return true;
 	const Attr *value = op && op->code == OP_LOOP_CONSTANT ? op_attr(op, "value") : NULL;
 	if (!most)
 		return true;

@@ -104,13 +104,12 @@ def sample(t, tmp):
 
 
 # What the checkers say by design: tensors lie in one workspace of bytes; cppcheck misreads hexadecimal floats (0x1p63f);
-# locals stand in front of all labels, with a value, since the code is C++, too; parts of a concat guard their loads each for itself; a number
-# that is compared may be the one that it is compared with (max(x, 0)); logf(0) is -inf, as in Paddle; a counter that cannot
-# leave its bounds is checked against both.
+# parts of a concat guard their loads each for itself, and what a part's condition implies of another is not found; logf(0) is -inf, as in
+# Paddle.
 CPPCHECK = ['cppcheck', '--quiet', '--max-configs=1', '--error-exitcode=1', '--std=c11', '--enable=warning,style,performance,portability',
             *(f'--suppress={s}' for s in ('missingIncludeSystem', 'unusedStructMember', 'invalidPointerCast', 'floatConversionOverflow',
-                                          'variableScope', 'knownConditionTrueFalse', 'toomanyconfigs',
-                                          'duplicateValueTernary', 'unreadVariable', 'invalidFunctionArg', 'oppositeInnerCondition'))]
+                                          'knownConditionTrueFalse', 'toomanyconfigs', 'duplicateValueTernary',
+                                          'invalidFunctionArg'))]
 # Offsets within a tile are small; parameters of one type are many.
 TIDY = '-*,bugprone-*,clang-analyzer-*,performance-*,-bugprone-easily-swappable-parameters,-bugprone-implicit-widening-*,' \
        '-clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling'
