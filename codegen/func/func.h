@@ -356,6 +356,7 @@ struct Codegen {
 	Text run;             // the calls of model_run
 	int nlocal_run, clocal_run;
 	RunLocal *locals_run; // with several blocks
+	NameMap wheres;       // places in the model that several failures name -> the local that does
 	bool blocks;          // there are several
 	int depth;            // of what `run` gets now, in loops and ifs of model_run
 	bool opened;          // one of them has just begun

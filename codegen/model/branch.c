@@ -237,7 +237,22 @@ static bool moves_print(Edge *e, const Op *op, int s)
 typedef struct SetSizes {
 	Codegen *cg;
 	const EdgeSizes *sizes;
+	bool in_block; // … by a block of its own
 } SetSizes;
+
+// The local that says where an operation stands in the model: all branches of a loop name it.
+static const char *where_local(Codegen *cg, const Op *op)
+{
+	const char *where = string_literal(cg->arena, op_where(cg, op));
+	const char *name = name_map_get(&cg->wheres, where);
+	if (name)
+		return name;
+	name = arena_printf(cg->arena, "where_%s", op->loc->var ? op->loc->var : branch_kind(op));
+	name = names_unique(&cg->locals, name_local(cg->arena, name));
+	local_declare(cg, LOCAL_CONST, "const char *const ", name, where);
+	name_map_set(&cg->wheres, where, (void *)(uintptr_t)name);
+	return name;
+}
 
 // Whether a size becomes a number for which there is room, whatever room the caller makes.
 static bool size_is_plain(const Symbol *s, const Dim *from)
@@ -265,10 +280,12 @@ static void size_fail(SetSizes *z, const Op *op, int depth, const char *conditio
                       const Symbol *found, const char *status)
 {
 	Codegen *cg = z->cg;
+	const char *where = z->in_block ? where_local(cg, op)
+	                                : string_literal(cg->arena, op_where(cg, op));
 	run_line(cg, depth, "if (%s) {", condition);
 	if (found && found->reported)
 		run_line(cg, depth + 1, "out->found_%s = %s;", found->name, found->next);
-	run_line(cg, depth + 1, "m->failed = %s;", string_literal(cg->arena, op_where(cg, op)));
+	run_line(cg, depth + 1, "m->failed = %s;", where);
 	run_line(cg, depth + 1, "return %s;", status);
 	run_line(cg, depth, "}");
 }
@@ -329,8 +346,8 @@ static bool edge_print(Edge *e, const Op *op, int s)
 	Codegen *cg = e->cg;
 	const EdgeSizes sizes = edge_sizes_find(cg->arena, op, s);
 	SetSizes z = {.cg = cg, .sizes = &sizes};
-	const bool block = sizes_have_locals(&z);
-	if (block)
+	z.in_block = sizes_have_locals(&z);
+	if (z.in_block)
 		run_line(cg, e->depth++, "{");
 	sizes_print_next(&z, op, e->depth);
 	sizes_print_checks(&z, op, &op->succs[s], e->depth);
@@ -341,7 +358,7 @@ static bool edge_print(Edge *e, const Op *op, int s)
 			const Symbol *set = symbol_find(cg, sizes.items[i].sym);
 			run_line(cg, e->depth, "%s = %s;", set->name, size_next(cg, set, sizes.items[i].from));
 		}
-	if (block)
+	if (z.in_block)
 		run_line(cg, --e->depth, "}");
 	return true;
 }

@@ -62,6 +62,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	pointer_map_init(&cg->weights_read, c->arena);
 	text_init(&cg->functions, c->arena);
 	text_init(&cg->run, c->arena);
+	name_map_init(&cg->wheres, c->arena);
 	text_init(&cg->tables, c->arena);
 	text_init(&cg->uploads, c->arena);
 	size_locals_init(&cg->plan, cg, SIZES_OF_PLAN, &cg->locals);

@@ -326,7 +326,8 @@ def still(t):
 def still_planted(t, tmp):
     """What still looks for is found: a compiler whose printers write to the IR, told from the same one as it is."""
     (tmp / 'writes.c').write_text(WRITES)
-    objects = [o for room in ('ir', 'lower', 'codegen', 'frontend') for o in sorted((t.build / 'obj' / room).rglob('*.o'))]
+    sources = [c for room in ('ir', 'lower', 'codegen', 'frontend') for c in sorted((SRC / room).rglob('*.c'))]
+    objects = [t.build / 'obj' / c.relative_to(SRC).with_suffix('.o') for c in sources]
     libraries = ' '.join(t.config.get(name, '') for name in ('PB_LIBS', 'JSON_LIBS', 'YAML_LIBS')).split()
     p = run([*t.config['CC'].split(), *t.config['CFLAGS'].split(), f'-I{SRC}', f'-I{t.build}/obj', tmp / 'writes.c', *objects,
              t.build / 'obj/program_desc.pb-c.o', '-Wl,--wrap=codegen', *t.config['LDFLAGS'].split(), *libraries, '-lm', '-ldl',
