@@ -5,7 +5,7 @@ from pdcc_tests import SRC, build, run, score
 
 SLOW = True
 DERIVED, PARTS = 2120, 4  # programs of which derivatives are checked, a tenth of which may be refused; a part a process: 8 minutes of one processor
-ROUNDS, SECONDS = 12, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
+ROUNDS, SECONDS = 9, 900  # rounds decide, so that every machine tries the same; the time is for one that hangs
 
 
 def damage(t, pdcc, models):
