@@ -121,20 +121,23 @@ static bool gives_whole(const Value *v)
 	while (op && (op->code == OP_PD_EXPAND || op->code == OP_PD_RESHAPE))
 		op = op_operand(op, 0)->def;
 	if (op && op->code == OP_PD_CAST)
-		return !dtype_is_float(op_operand(op, 0)->type->dtype);
+		return !dtype_is_float(op_operand(op, 0)->type->dtype) &&
+		       !dtype_is_complex(op_operand(op, 0)->type->dtype);
 	const double n = op && op->code == OP_PD_FULL ? op_float(op, "value", 0.5) : 0.5;
 	return n == floor(n);
 }
 
-// Paddle's kernels take floats for equal that are less than 1e-8 apart, since Paddle 3 1e-15.
+// Paddle's kernels take floats for equal that are less than 1e-8 apart, since Paddle 3 1e-15, and
+// complex numbers, too.
 static bool equal_create(OpJob *j)
 {
 	const DType t = j->operands[0]->type->dtype;
-	if ((t != DT_F32 && t != DT_F64) || t != j->operands[1]->type->dtype ||
+	const bool near = t == DT_F32 || t == DT_F64 || (is_pir(j->desc) && dtype_is_complex(t));
+	if (!near || t != j->operands[1]->type->dtype ||
 	    (gives_whole(j->operands[0]) && gives_whole(j->operands[1])))
 		return general_create(j);
-	const NamedAttr near = {"tolerance", attr_float(j->t->c, is_pir(j->desc) ? 1e-15 : 1e-8)};
-	j->op = build_op(&j->b, OP_PD_EQUAL_NEAR, 2, j->operands, 1, &near);
+	const NamedAttr tolerance = {"tolerance", attr_float(j->t->c, is_pir(j->desc) ? 1e-15 : 1e-8)};
+	j->op = build_op(&j->b, OP_PD_EQUAL_NEAR, 2, j->operands, 1, &tolerance);
 	if (j->op && j->info->code == OP_PD_NOT_EQUAL) {
 		Value *differ = build1(&j->b, OP_PD_LOGICAL_NOT, op_result(j->op, 0), NULL);
 		j->op = differ ? differ->def : NULL;
@@ -441,6 +444,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "pir_digamma", .inputs = of_whole_inputs, .create = pir_digamma_create},
 	{.hook = "pir_quantize", .create = pir_quantize_create},
+	{.hook = "pir_divide", .create = pir_divide_create},
+	{.hook = "pir_remainder", .create = pir_remainder_create},
 	{.hook = "equal_sizes", .create = equal_sizes_create},
 	{.hook = "in_place", .create = in_place_create},
 	{.hook = "arange", .inputs = arange_inputs},

@@ -97,6 +97,26 @@ bool pir_quantize_create(OpJob *j)
 	return general_create(j);
 }
 
+// An operation of two that complex numbers have an entry of their own for.
+static bool complex_create(OpJob *j, enum OpCode code)
+{
+	if (!dtype_is_complex(j->operands[0]->type->dtype))
+		return general_create(j);
+	j->op = build_op(&j->b, code, 2, j->operands, 0, NULL);
+	return j->op != NULL;
+}
+
+// Complex numbers are divided by Smith's method, where 2.6 has the products as they are.
+bool pir_divide_create(OpJob *j)
+{
+	return complex_create(j, OP_PD_DIVIDE_SCALED);
+}
+
+bool pir_remainder_create(OpJob *j)
+{
+	return complex_create(j, OP_PD_REMAINDER_COMPLEX);
+}
+
 // Digamma has a pole at 0, where Paddle 2.6 gives NaN: -inf at 0 and inf at -0.
 bool pir_digamma_create(OpJob *j)
 {

@@ -476,8 +476,12 @@ static Value *tolerance(Builder *b, const Op *op, const char *name, const char *
 
 bool define_hook_isclose(Builder *b, Op *op, Value **results)
 {
-	Value *x = tensor_cast(b, op_operand(op, 0), DT_F64),
-		  *y = tensor_cast(b, op_operand(op, 1), DT_F64);
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	if (!x || !y)
+		return false;
+	const bool complex = dtype_is_complex(x->type->dtype) || dtype_is_complex(y->type->dtype);
+	x = tensor_cast(b, x, complex ? DT_C128 : DT_F64);
+	y = tensor_cast(b, y, complex ? DT_C128 : DT_F64);
 	Value *rtol = tolerance(b, op, "rtol", "rtol_tensor"),
 		  *atol = tolerance(b, op, "atol", "atol_tensor");
 	if (!x || !y || !rtol || !atol)
@@ -489,10 +493,10 @@ bool define_hook_isclose(Builder *b, Op *op, Value **results)
 	close = apply2(b, OP_PD_LOGICAL_OR, close,
 	               apply2(b, OP_PD_LESS_EQUAL, apply1(b, OP_PD_ABS, tensor_sub(b, away, most)),
 	                      tensor_number(b, DT_F64, 1e-15)));
-	if (op_bool(op, "equal_nan", false)) {
-		Value *both = apply2(b, OP_PD_LOGICAL_AND, apply1(b, OP_PD_ISNAN, x),
-		                     apply1(b, OP_PD_ISNAN, y));
-		close = apply2(b, OP_PD_LOGICAL_OR, close, both);
+	if (complex || op_bool(op, "equal_nan", false)) {
+		Value *none = apply2(b, complex ? OP_PD_LOGICAL_OR : OP_PD_LOGICAL_AND,
+		                     apply1(b, OP_PD_ISNAN, x), apply1(b, OP_PD_ISNAN, y));
+		close = apply2(b, OP_PD_LOGICAL_OR, close, none);
 	}
 	results[0] = close;
 	return results[0] != NULL;

@@ -153,7 +153,8 @@ static bool float_binary(enum OpCode code, DType t, int n, Lane *out, const Lane
 	case OP_PD_ADD: FLOAT_QUICK(A.f + B.f);
 	case OP_PD_SUBTRACT: FLOAT_QUICK(A.f - B.f);
 	case OP_PD_MULTIPLY: FLOAT_QUICK(A.f * B.f);
-	case OP_PD_DIVIDE: FLOAT_QUICK(A.f / B.f);
+	case OP_PD_DIVIDE:
+	case OP_PD_DIVIDE_SCALED: FLOAT_QUICK(A.f / B.f);
 	case OP_PD_FLOOR_DIVIDE: FLOAT(float_floor_divide(t, A.f, B.f));
 	case OP_PD_REMAINDER: FLOAT(float_remainder(A.f, B.f));
 	case OP_PD_ELEMENTWISE_POW:

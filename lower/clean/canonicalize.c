@@ -109,10 +109,13 @@ Value *simplify_hook_times_one(Builder *b, Op *op)
 	return drop_neutral(op, 1);
 }
 
+// Of complex numbers 1 + 0i and 0 + 0i do change something: infinities, and the sign of zeros.
 Value *simplify_hook_scale(Builder *b, Op *op)
 {
 	(void)b;
 	Value *x = op_operand(op, 0);
+	if (dtype_is_complex(x->type->dtype))
+		return NULL;
 	bool neutral = op_float(op, "scale", 1) == 1 && op_float(op, "bias", 0) == 0 &&
 	               !op_operand(op, 1);
 	return neutral && same_type(op, x) ? x : NULL;
