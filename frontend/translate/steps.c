@@ -293,8 +293,9 @@ static bool arange_inputs(OpJob *j)
 
 // ---- sequence_mask: which positions lie below each length --------------------------------------
 
-// How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0.
-static Value *mask_size(OpJob *j, Value *x)
+// How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0 and
+// type t.
+static Value *mask_size(OpJob *j, Value *x, DType t)
 {
 	Context *c = j->t->c;
 	const char *var = input_var(j, "MaxLenTensor");
@@ -311,11 +312,13 @@ static Value *mask_size(OpJob *j, Value *x)
 		return NULL;
 	}
 	if (!var && size > 0)
-		return build_number(&j->b, x->type->dtype, 0, size);
-	if (!var)
-		return build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
+		return build_number(&j->b, t, 0, size);
+	if (!var) {
+		x = build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
+		return x ? tensor_cast(&j->b, x, t) : NULL;
+	}
 	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
-	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, x->type->dtype), NULL) : NULL;
+	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, t), NULL) : NULL;
 }
 
 static bool sequence_mask_translate(OpJob *j)
@@ -332,14 +335,17 @@ static bool sequence_mask_translate(OpJob *j)
 	if ((a && !attr_int_at(a, 0, &kind)) || !dtype_from_kind(kind, &dtype))
 		return job_fail(j, "attribute 'out_dtype' is no element type");
 	Value *x = read_var(j, "X", in);
-	if (!x || !type_is_tensor(x->type) || !dtype_is_int(x->type->dtype))
-		return x && job_fail(j, "input X must be integers");
-	Value *end = mask_size(j, x);
+	if (!x || !type_is_tensor(x->type) ||
+	    (!dtype_is_int(x->type->dtype) && !dtype_is_float(x->type->dtype)))
+		return x && job_fail(j, "input X must be numbers");
+	const DType whole = dtype_is_int(x->type->dtype) ? x->type->dtype : DT_I64;
+	Value *end = mask_size(j, x, whole);
 	if (!end)
 		return false;
-	Value *const bounds[] = {build_number(&j->b, x->type->dtype, 0, 0), end,
-	                         build_number(&j->b, x->type->dtype, 0, 1)};
+	Value *const bounds[] = {build_number(&j->b, whole, 0, 0), end,
+	                         build_number(&j->b, whole, 0, 1)};
 	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
+	at = at ? tensor_cast(&j->b, at, x->type->dtype) : NULL;
 	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(c, 1, last), NULL);
 	Value *below = at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
 	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL)
@@ -444,6 +450,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "pir_digamma", .inputs = of_whole_inputs, .create = pir_digamma_create},
 	{.hook = "pir_quantize", .create = pir_quantize_create},
+	{.hook = "pir_matmul", .inputs = pir_matmul_inputs},
 	{.hook = "pir_divide", .create = pir_divide_create},
 	{.hook = "pir_remainder", .create = pir_remainder_create},
 	{.hook = "equal_sizes", .create = equal_sizes_create},

@@ -106,6 +106,24 @@ static bool complex_create(OpJob *j, enum OpCode code)
 	return j->op != NULL;
 }
 
+// Matrices are multiplied in the type of the second one; complex ones in one that holds both.
+bool pir_matmul_inputs(OpJob *j)
+{
+	if (!general_inputs(j))
+		return false;
+	Value **v = j->operands;
+	if (!type_is_tensor(v[0]->type) || !type_is_tensor(v[1]->type))
+		return true;
+	const DType x = v[0]->type->dtype, y = v[1]->type->dtype;
+	const bool wide = x == DT_C128 || y == DT_C128 || x == DT_F64 || y == DT_F64;
+	const bool complex = dtype_is_complex(x) || dtype_is_complex(y);
+	const DType to = !complex || x == y ? y : wide ? DT_C128 : DT_C64;
+	for (int i = 0; i < 2; i++)
+		if (v[i]->type->dtype != to && !(v[i] = tensor_cast(&j->b, v[i], to)))
+			return false;
+	return true;
+}
+
 // Complex numbers are divided by Smith's method, where 2.6 has the products as they are.
 bool pir_divide_create(OpJob *j)
 {

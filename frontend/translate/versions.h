@@ -5,6 +5,7 @@
 #include "frontend/translate/translator.h"
 
 OpStep legacy_cast_create, legacy_full_create;
-OpStep pir_quantize_create, pir_digamma_create, pir_divide_create, pir_remainder_create;
+OpStep pir_quantize_create, pir_digamma_create, pir_divide_create, pir_remainder_create,
+	pir_matmul_inputs;
 
 #endif

@@ -247,13 +247,24 @@ bool define_hook_kthvalue(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
+// The mode of one element without an axis.
+static bool mode_of_one(Builder *b, Value *x, Value **results)
+{
+	Nest n = nest_open(b, x->type);
+	results[0] = nest_close(&n, load_scalar(&n.b, x));
+	results[1] = build_full(b, type_tensor(b->ctx, DT_I64, 0, NULL, 0), 0);
+	return results[0] && results[1];
+}
+
 // How often each element occurs along the axis; then the smallest of those that do most often.
 bool define_hook_mode(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_tensor(op, 0);
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	int axis = 0;
-	if (!t || t->rank < 1 || !infer_axis(op, op_int(op, "axis", -1), t->rank, &axis))
+	if (t && !t->rank)
+		return mode_of_one(b, x, results);
+	if (!t || !infer_axis(op, op_int(op, "axis", -1), t->rank, &axis))
 		return t && op_error(op, "no axis");
 	const Dim *dims[MAX_RANK], *size = t->dims[axis];
 	Nest n = nest_open(b, type_like(b->ctx, t, DT_I64));
