@@ -218,14 +218,14 @@ static void count_down(LoopJob *w)
 
 // ---- the gradient operators ---------------------------------------------------------------------
 
-// Adds what comes in for a result of the loop.
+// Adds what comes in for a result of the loop, with that one's sizes: behind a branch those of what
+// came out of it have names of their own.
 static bool add_result(LoopJob *w, const char *slot, const char *gradient, int result)
 {
 	OpJob *j = w->j;
 	Value *dv = read_var(j, slot, gradient), *to = op_result(w->again, result);
-	if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type) &&
-	    dv->type->rank != to->type->rank)
-		dv = tensor_reshape(&j->b, dv, to->type->rank, to->type->dims);
+	if (dv && type_is_tensor(dv->type) && type_is_tensor(to->type))
+		dv = value_as(&j->b, dv, to->type);
 	return dv && duals_add(&j->b, w->duals, to, dv);
 }
 

@@ -153,6 +153,9 @@ Value *gradient_add_arrays(Builder *b, Value *x, Value *y);
 // Ends a loop over positions that carries one array.
 struct CountedLoop;
 Value *gradient_array_end(struct CountedLoop *l, Value *next);
+// gradient_sizes.c: v where a value of type t is read: that its sizes are those of t is checked
+// when the program runs. NULL after a diagnostic.
+Value *value_as(Builder *b, Value *v, const Type *t);
 // gradient_nest.c: for op_gradient. The gradient of a loop.nest, given for the tensors that it
 // loads.
 bool gradient_nest(Builder *b, Op *nest, Duals *d);

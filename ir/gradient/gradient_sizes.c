@@ -1,6 +1,7 @@
 #include "ir/gradient/gradient_sizes.h"
 #include "ir/base/vec.h"
 #include "ir/build/counted.h"
+#include "ir/gradient/gradient.h"
 
 // ---- which they are -----------------------------------------------------------------------------
 

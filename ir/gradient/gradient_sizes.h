@@ -42,9 +42,6 @@ Op *found_sizes_last(const FoundSizes *s, const Type *t);
 // A tensor or an array (`kind`) like t, with a symbol of its own, and the same bound, for each size
 // that a run finds.
 const Type *type_found_anew(Context *c, TypeKind kind, const Type *t);
-// v where a value of type t is read: that its sizes are those of t is checked when the program
-// runs. NULL after a diagnostic.
-Value *value_as(Builder *b, Value *v, const Type *t);
 // Gives the sizes their other names in a region.
 void found_sizes_rename(Context *c, const FoundSizes *s, const Region *r);
 
