@@ -210,9 +210,9 @@ static const Dim *window_count_checked(Context *c, const Window *w, int i, bool 
 	return count;
 }
 
-static bool positive_size(const Op *op, const Dim *d, int axis)
+static bool size_is_right(const Op *op, const Dim *d, int axis)
 {
-	return !dim_is_const(d) || d->value > 0 ||
+	return !dim_is_const(d) || d->value >= 0 ||
 	       op_error(op, "axis %d of the result would have size %lld", axis, (long long)d->value);
 }
 
@@ -241,7 +241,7 @@ bool infer_hook_conv(Op *op)
 	shape[w.channel] = filter->dims[0];
 	for (int i = 0; i < w.n; i++) {
 		shape[w.axis[i]] = window_count_checked(c, &w, i, false);
-		if (!positive_size(op, shape[w.axis[i]], w.axis[i]))
+		if (!size_is_right(op, shape[w.axis[i]], w.axis[i]))
 			return false;
 	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
@@ -290,7 +290,7 @@ bool infer_hook_conv_transpose(Op *op)
 		              dim_mul(c, dim_sub(c, w.kernel[i], one), dim_const(c, w.dilation[i])));
 		out = dim_add(c, out, dim_const(c, 1 + (nextra > 0 ? extra[i] : 0)));
 		shape[w.axis[i]] = ngiven > 0 ? given[i] : out;
-		if (!positive_size(op, shape[w.axis[i]], w.axis[i]))
+		if (!size_is_right(op, shape[w.axis[i]], w.axis[i]))
 			return false;
 	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
@@ -338,7 +338,7 @@ static bool pool_shape(Op *op, const Dim **shape)
 	for (int i = 0; i < w.n; i++) {
 		const Dim **size = &shape[w.axis[i]];
 		*size = pool_count(op, &w, i);
-		if (!positive_size(op, *size, w.axis[i]))
+		if (!size_is_right(op, *size, w.axis[i]))
 			return false;
 	}
 	return true;
