@@ -321,13 +321,27 @@ static Value *mask_size(OpJob *j, Value *x, DType t)
 	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, t), NULL) : NULL;
 }
 
+// Which of the positions from 0 lie below each length of x.
+static Value *positions_below(OpJob *j, Value *x)
+{
+	const int64_t last[] = {-1};
+	const DType whole = dtype_is_int(x->type->dtype) ? x->type->dtype : DT_I64;
+	Value *end = mask_size(j, x, whole);
+	if (!end)
+		return NULL;
+	Value *const bounds[] = {build_number(&j->b, whole, 0, 0), end,
+	                         build_number(&j->b, whole, 0, 1)};
+	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
+	at = at ? tensor_cast(&j->b, at, x->type->dtype) : NULL;
+	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(j->t->c, 1, last), NULL);
+	return at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
+}
+
 static bool sequence_mask_translate(OpJob *j)
 {
-	Context *c = j->t->c;
 	const char *in = input_var(j, "X");
 	const char *out = output_var(j, "Y");
 	const Paddle__OpAttr *a = attr_find(j->desc, "out_dtype");
-	const int64_t last[] = {-1};
 	int64_t kind = PADDLE__VAR_KIND__INT64;
 	DType dtype;
 	if (!in || !out)
@@ -338,18 +352,10 @@ static bool sequence_mask_translate(OpJob *j)
 	if (!x || !type_is_tensor(x->type) ||
 	    (!dtype_is_int(x->type->dtype) && !dtype_is_float(x->type->dtype)))
 		return x && job_fail(j, "input X must be numbers");
-	const DType whole = dtype_is_int(x->type->dtype) ? x->type->dtype : DT_I64;
-	Value *end = mask_size(j, x, whole);
-	if (!end)
-		return false;
-	Value *const bounds[] = {build_number(&j->b, whole, 0, 0), end,
-	                         build_number(&j->b, whole, 0, 1)};
-	Value *at = build(&j->b, OP_PD_ARANGE, 3, bounds, NULL);
-	at = at ? tensor_cast(&j->b, at, x->type->dtype) : NULL;
-	Value *length = build1(&j->b, OP_PD_UNSQUEEZE, x, "axis", attr_ints(c, 1, last), NULL);
-	Value *below = at && length ? build2(&j->b, OP_PD_LESS_THAN, at, length, NULL) : NULL;
-	Value *mask = below ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(c, dtype), NULL)
-	                    : NULL;
+	Value *below = positions_below(j, x);
+	Value *mask = below
+	                  ? build1(&j->b, OP_PD_CAST, below, "dtype", attr_dtype(j->t->c, dtype), NULL)
+	                  : NULL;
 	if (mask)
 		write_var(j, out, mask);
 	return mask != NULL;
