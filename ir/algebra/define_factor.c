@@ -122,7 +122,7 @@ static Value *both(Builder *b, Value *p, Value *q)
 static Value *pivot_rows(Builder *b, Value *x, Value *step)
 {
 	const Dim *rows = x->type->dims[1], *cols = x->type->dims[2];
-	DType t = x->type->dtype;
+	const DType t = dtype_part(x->type->dtype);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, x->type->dims, 0));
 	Value *row = loop_position(&n.b, step, rows), *col = loop_position(&n.b, step, cols);
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &rows);

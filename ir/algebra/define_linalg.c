@@ -5,11 +5,17 @@
 #include <math.h>
 #include <string.h>
 
+static bool is_square(const Op *op, const Type *t)
+{
+	const Dim *same;
+	return infer_same_dim(op, t->dims[t->rank - 2], t->dims[t->rank - 1], "rows and columns",
+	                      &same);
+}
+
 // Operand i holds real matrices: its type.
 static const Type *matrix_type(const Op *op, int i, bool square)
 {
 	const Type *t = infer_tensor(op, i);
-	const Dim *same;
 	if (!t)
 		return NULL;
 	if (t->rank < 2 || (t->dtype != DT_F32 && t->dtype != DT_F64)) {
@@ -17,10 +23,15 @@ static const Type *matrix_type(const Op *op, int i, bool square)
 		         dtype_name(t->dtype));
 		return NULL;
 	}
-	return !square || infer_same_dim(op, t->dims[t->rank - 2], t->dims[t->rank - 1],
-	                                 "rows and columns", &same)
-	           ? t
-	           : NULL;
+	return !square || is_square(op, t) ? t : NULL;
+}
+
+// Operand 0 holds square matrices that may be complex, too: its type.
+static const Type *square_type(const Op *op)
+{
+	const Type *t = infer_tensor(op, 0);
+	return t && t->rank >= 2 && dtype_is_complex(t->dtype) ? (is_square(op, t) ? t : NULL)
+	                                                       : matrix_type(op, 0, true);
 }
 
 // Matrices a and y with the leading axes that both broadcast to; *like has these axes and y's
@@ -256,7 +267,7 @@ bool define_hook_lu_solve(Builder *b, Op *op, Value **results)
 
 bool define_hook_inverse(Builder *b, Op *op, Value **results)
 {
-	const Type *t = matrix_type(op, 0, true);
+	const Type *t = square_type(op);
 	Value *x = t ? matrices_of(b, op_operand(op, 0)) : NULL;
 	results[0] = x ? matrices_back(
 						 b, matrices_solve(b, x, matrices_identity(b, x, x->type->dims[1])), t, 2)
@@ -327,7 +338,7 @@ static Value *diagonal_factor(Builder *b, const Lu *lu, Value *batch, Value *k)
 
 bool define_hook_determinant(Builder *b, Op *op, Value **results)
 {
-	const Type *t = matrix_type(op, 0, true);
+	const Type *t = square_type(op);
 	Lu lu = t ? matrices_lu(b, matrices_of(b, op_operand(op, 0))) : (Lu){NULL, NULL, NULL};
 	if (!lu.both)
 		return false;
