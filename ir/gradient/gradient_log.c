@@ -6,6 +6,7 @@
 #include "ir/base/map.h"
 #include "ir/build/counted.h"
 #include "ir/gradient/gradient_loop.h"
+#include "ir/infer/infer.h"
 
 // ---- which arrays -------------------------------------------------------------------------------
 
@@ -36,9 +37,18 @@ static bool branch_hands_on(Search *s, const Op *op, int i)
 	return all;
 }
 
+// Whether op writes to its array, or takes elements off its end.
+static bool changes_array(const Op *op)
+{
+	double start = 1;
+	if (op->code != OP_PD_ARRAY_SLICE)
+		return op->code == OP_PD_ARRAY_WRITE;
+	return constant_number(op_operand(op, 1), &start) && start == 0;
+}
+
 static bool search(Search *s, const Value *v)
 {
-	while (v && v != s->from && v->def && v->def->code == OP_PD_ARRAY_WRITE)
+	while (v && v != s->from && v->def && changes_array(v->def))
 		v = op_operand(v->def, 0);
 	if (!v || v == s->from)
 		return v != NULL;
@@ -135,6 +145,33 @@ static Notes *note_write(Writer *w, Op *write, const Notes *before)
 	return places ? notes_set(w, op_result(write, 0), places, op_result(old, 0)) : NULL;
 }
 
+// What is taken off the end of an array, element by element.
+static Notes *note_slice(Writer *w, Op *slice, const Notes *before)
+{
+	Op *end = slice->next;
+	Builder b = builder_before(end);
+	Value *array = op_operand(slice, 0), *length = gradient_array_length(&b, array),
+		  *left = gradient_array_length(&b, op_result(slice, 0)), *next[NOTES] = {NULL};
+	CountedLoop l;
+	if (!length || !left ||
+	    !count_begin(&l, &b, tensor_sub(&b, length, left), false, NOTES, before->of))
+		return NULL;
+	Value *behind = tensor_sub(&l.b, length, l.at),
+		  *at = tensor_sub(&l.b, behind, loop_number(&l.b, 1)),
+		  *count = at ? gradient_array_length(&l.b, l.args[PLACES]) : NULL,
+		  *old = count ? gradient_array_read(&l.b, array, at) : NULL;
+	Value *const place[] = {at, behind};
+	Value *entry = old ? tensor_concat(&l.b, 2, place, 0) : NULL;
+	if (!entry)
+		return NULL;
+	next[PLACES] = gradient_array_write(&l.b, l.args[PLACES], count, entry);
+	next[OLD] = gradient_array_write(&l.b, l.args[OLD], count, old);
+	if (!next[PLACES] || !next[OLD] || !count_end(&l, next))
+		return NULL;
+	mark(w, slice->next, end);
+	return notes_set(w, op_result(slice, 0), count_result(&l, PLACES), count_result(&l, OLD));
+}
+
 // In the place of op: with the notes behind its results.
 static Op *with_notes(Writer *w, Op *op, int ninit, Value *const *inits)
 {
@@ -199,9 +236,11 @@ static Notes *notes_of(Writer *w, Value *array)
 		return n;
 	const int i = (int)array->index;
 	Op *op = array->def;
-	if (op->code == OP_PD_ARRAY_WRITE) {
+	if (changes_array(op)) {
 		n = notes_of(w, op_operand(op, 0));
-		return n ? note_write(w, op, n) : NULL;
+		if (n)
+			n = op->code == OP_PD_ARRAY_WRITE ? note_write(w, op, n) : note_slice(w, op, n);
+		return n;
 	}
 	op = op_is_branch(op) ? note_branch(w, op, i) : note_loop(w, op, i);
 	return op ? notes_set(w, op_result(op, i), op_result(op, op->nresult - NOTES),
@@ -334,7 +373,8 @@ bool loop_take_back(Loop *l)
 			continue;
 		if (!loop_logs(l, i))
 			return op_error(l->op, "the gradient of a loop that must keep an array of every round "
-			                       "is only supported where rounds do nothing but write to it");
+			                       "is only supported where rounds do nothing but write to it, "
+			                       "and take elements off its end");
 		ends[i] = array_end(l, i);
 		l->logged[l->nlogged++] = i;
 	}
