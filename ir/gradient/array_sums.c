@@ -46,13 +46,6 @@ Value *gradient_array_empty(Builder *b, const Type *t)
 	return build_given(b, OP_PD_CREATE_ARRAY, t, 0, NULL);
 }
 
-Value *gradient_array_keeps(Builder *b, const Type *t)
-{
-	Value *array = gradient_array_empty(b, t);
-	op_set_attr(array->def, "kept", attr_int(b->ctx, 1));
-	return array;
-}
-
 Value *gradient_zeros_of(Builder *b, Value *x)
 {
 	return x ? build1(b, OP_PD_FULL_LIKE, x, NULL) : NULL;

@@ -148,8 +148,7 @@ Value *gradient_array_read(Builder *b, Value *array, Value *at);
 Value *gradient_array_length(Builder *b, Value *array);
 Value *gradient_array_first(Builder *b, Value *array, Value *n); // its first n elements
 Value *gradient_array_empty(Builder *b, const Type *t);
-Value *gradient_array_keeps(Builder *b, const Type *t); // an empty one, and says what it is for
-Value *gradient_zeros_of(Builder *b, Value *x);         // a tensor
+Value *gradient_zeros_of(Builder *b, Value *x); // a tensor
 Value *gradient_zero_array(Builder *b, Value *array);
 Value *gradient_add_arrays(Builder *b, Value *x, Value *y);
 // Ends a loop over positions that carries one array.

@@ -289,7 +289,7 @@ static void loop_add_notes(Loop *l, const Type *const *more)
 	}
 	for (int k = 0; k < NOTES; k++) {
 		types[n + k] = more[k];
-		inits[n + k] = gradient_array_keeps(&b, more[k]);
+		inits[n + k] = gradient_array_empty(&b, more[k]);
 	}
 	Op *with = op_new(c, loop->code, loop->loc, loop->nresult + NOTES, types,
 	                  loop->noperand + NOTES, inits, 3, 0);

@@ -113,7 +113,7 @@ static void block_strip(Block *b)
 			op_erase(op);
 			continue;
 		}
-		if (op->nregion && kept > 0 && kept <= op->nresult && !is_read(op, op->nresult - kept)) {
+		if (kept > 0 && kept <= op->nresult && !is_read(op, op->nresult - kept)) {
 			op = inner_strip(op);
 			for (int r = op->nregion; r-- > 0;)
 				if (op->regions[r].first)

@@ -91,11 +91,13 @@ static void kept_add(Kept *k, const Type *t, int64_t rounds)
 }
 
 // What a value of an array's type is made of: an array before a write, a branch or a loop; of an
-// argument of a loop, what that begins with, *rounds times as often then.
-static const Value *array_before(const Value *v, int64_t *rounds)
+// argument of a loop, what that begins with, *rounds times as often then. Sets *notes where the
+// loop has it for a gradient.
+static const Value *array_before(const Value *v, int64_t *rounds, bool *notes)
 {
 	const Op *op = v->def ? v->def : value_op(v);
 	if (op->code == OP_PD_WHILE) {
+		*notes |= (int64_t)v->index >= op->nresult - op_int(op, "kept", 0);
 		if (!v->def && __builtin_mul_overflow(*rounds, op_int(op, "most_rounds", 0), rounds))
 			*rounds = INT64_MAX;
 		return op_operand(op, (int)v->index);
@@ -118,14 +120,15 @@ static bool is_other_side(const Op *write)
 	       op_operand(first, 1) == op_operand(write, 1);
 }
 
-// An element of an array that is there for a gradient (`kept` where it is made).
+// An element of an array that is there for a gradient.
 static bool element_visit(Kept *k, const Op *write)
 {
 	const Value *array = op_operand(write, 0);
 	int64_t rounds = 1;
-	for (const Value *before = array; before; before = array_before(array, &rounds))
+	bool notes = false;
+	for (const Value *before = array; before; before = array_before(array, &rounds, &notes))
 		array = before;
-	if (!array->def || !op_attr(array->def, "kept") || is_other_side(write))
+	if (!notes || is_other_side(write))
 		return true;
 	if (!rounds)
 		k->ok = fail(k->module, "--stack-budget: a loop takes an unknown number of rounds", 0, 0);
