@@ -2,7 +2,6 @@
 // of `c && x` holds is computed only where c says so. Called by scalar.c, on the texts of operands.
 #include "codegen/func/func.h"
 
-#include <ctype.h>
 #include <string.h>
 
 // The end of an operand at the outermost level of `e`: `stop`, a comma or the end of what it is in.
@@ -36,8 +35,7 @@ static const char *find_choice(const char *e, const char *condition)
 // Whether the parenthesis at e[i] only groups, and calls nothing.
 static bool groups(const char *e, ptrdiff_t i)
 {
-	return i >= 0 && e[i] == '(' &&
-	       (i == 0 || !(isalnum((unsigned char)e[i - 1]) || strchr("_)]", e[i - 1])));
+	return i >= 0 && e[i] == '(' && (i == 0 || !(char_is_word(e[i - 1]) || strchr(")]", e[i - 1])));
 }
 
 const char *guard_decided(Arena *a, const char *e, const char *condition, bool value)

@@ -7,7 +7,6 @@
 // (`c:`); here is only what a template cannot say: wrapping integers, conversions, loads.
 #include "codegen/func/func.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -317,11 +316,6 @@ static const char *integer_same(const Op *op, const char *x, const char *y)
 	return !strcmp(y, neutral) ? x : op->code != OP_PD_SUBTRACT && !strcmp(x, neutral) ? y : NULL;
 }
 
-static bool is_32(const Type *t)
-{
-	return t->kind == TY_SCALAR && t->dtype == DT_I32;
-}
-
 // Whether op is the larger or the smaller of two whole numbers that C has a function for.
 static bool limits_whole(const Scalars *s, const Op *op)
 {
@@ -336,7 +330,8 @@ static const char *integer_expression(Scalars *s, const Op *op, const char *x, c
 	const Type *t = op->results[0].type;
 	const char *operator= wrap_operator(op->code);
 	if (limits_whole(s, op))
-		return arena_printf(a, "pd_%s_%s(%s, %s)", is_32(t) ? "i32" : "dim",
+		return arena_printf(a, "pd_%s_%s(%s, %s)",
+		                    t->kind == TY_SCALAR && t->dtype == DT_I32 ? "i32" : "dim",
 		                    op->code == OP_PD_MAXIMUM ? "max" : "min", expression_unwrap(a, x),
 		                    expression_unwrap(a, y));
 	if (t->kind == TY_INDEX)
@@ -441,11 +436,6 @@ static int hole_operand(const Op *op, const char *name, size_t n)
 	return -1;
 }
 
-static bool word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 // How often the template holds operand i.
 static int hole_count(const Op *op, int operand)
 {
@@ -464,7 +454,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 	text_init(&out, s->k->arena);
 	for (const char *p = op->info->c_expr; *p;) {
 		size_t n = 0;
-		while (word_char(p[n]))
+		while (char_is_word(p[n]))
 			n++;
 		if (p[0] == '$' && p[1] == '{') {
 			n = strcspn(p + 2, "}");
@@ -484,7 +474,7 @@ static const char *table_expression(Scalars *s, const Op *op)
 			text_str(&out, single ? "f" : "");
 			p += 3;
 		} else if (!strncmp(p, "{t}", 3)) { // in a name `f32`, else the C type
-			bool in_name = out.len && word_char(out.text[out.len - 1]);
+			bool in_name = out.len && char_is_word(out.text[out.len - 1]);
 			text_str(&out,
 			         in_name ? dtype_name(single ? DT_F32 : DT_F64) : kernel_scalar(s->k, result));
 			p += 3;
@@ -656,7 +646,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 
 bool expression_is_word(const char *e)
 {
-	while (word_char(*e) || *e == '.')
+	while (char_is_word(*e) || *e == '.')
 		e++;
 	return !*e;
 }
@@ -665,7 +655,7 @@ bool expression_is_word(const char *e)
 // perhaps a member.
 static bool expression_is_primary(const char *e)
 {
-	while (word_char(*e) || *e == '.' || (*e == '-' && e[1] == '>' && word_char(e[2])))
+	while (char_is_word(*e) || *e == '.' || (*e == '-' && e[1] == '>' && char_is_word(e[2])))
 		e += *e == '-' ? 2 : 1;
 	if (!*e)
 		return true;
@@ -707,7 +697,7 @@ static size_t expression_length(const char *e)
 	enum { MOST_OF_NAME = 8 };
 	size_t n = 0, name = 0;
 	for (; *e; e++) {
-		name = word_char(*e) ? name + 1 : 0;
+		name = char_is_word(*e) ? name + 1 : 0;
 		n += name <= MOST_OF_NAME;
 	}
 	return n;

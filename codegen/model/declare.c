@@ -5,7 +5,6 @@
 #include "codegen/text/braces.h"
 #include "ir/base/vec.h"
 
-#include <ctype.h>
 #include <string.h>
 
 // A line that names a local.
@@ -35,11 +34,6 @@ typedef struct Declare {
 } Declare;
 
 // ---- mentions -----------------------------------------------------------------------------------
-
-static bool word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
 
 // Whether the word from p to stop may be changed there by other means than an assignment.
 static bool word_is_open(const char *begin, const char *p, const char *stop, const char *end)
@@ -78,11 +72,12 @@ static void words_visit(Declare *d, const NameMap *locals, int line)
 	const char *text = d->cg->run.text, *begin = text + l->from + l->tabs, *end = text + l->to;
 	LineScan scan = {0};
 	for (const char *p = begin; p < end; p++) {
-		line_scan_step(&scan, begin, p);
-		if (scan.quote || scan.comment || !word_char(*p) || (p > begin && word_char(p[-1])))
+		line_scan_step(&scan, p);
+		if (scan.quote || scan.comment || scan.rest || !char_is_word(*p) ||
+		    (p > begin && char_is_word(p[-1])))
 			continue;
 		const char *stop = p;
-		while (stop < end && word_char(*stop))
+		while (stop < end && char_is_word(*stop))
 			stop++;
 		const void *local = is_member(begin, p)
 		                        ? NULL

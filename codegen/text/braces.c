@@ -4,20 +4,6 @@
 
 #include <string.h>
 
-void line_scan_step(LineScan *s, const char *begin, const char *p)
-{
-	if (s->comment)
-		s->comment = !(p - begin > 1 && p[-1] == '/' && p[-2] == '*');
-	if (s->comment)
-		return;
-	if (s->quote)
-		s->quote = *p == s->quote && !(p[-1] == '\\' && p[-2] != '\\') ? 0 : s->quote;
-	else if (*p == '"' || *p == '\'')
-		s->quote = *p;
-	else
-		s->comment = p[0] == '/' && p[1] == '*';
-}
-
 static bool begins(const char *p, const char *end, const char *word)
 {
 	const size_t n = strlen(word);

@@ -44,12 +44,4 @@ typedef struct RunLines {
 
 RunLines run_lines_find(Arena *a, const Text *run);
 
-// Where a walk over the characters of a line is.
-typedef struct LineScan {
-	bool comment;
-	char quote; // 0: none
-} LineScan;
-
-void line_scan_step(LineScan *s, const char *begin, const char *p);
-
 #endif

@@ -4,7 +4,6 @@
 // first one of a name counts. Called by codegen.c and cuda/host.c.
 #include "codegen/text/text.h"
 
-#include <ctype.h>
 #include <string.h>
 
 typedef struct Section {
@@ -60,7 +59,7 @@ bool prelude_has(const char *file, const char *name)
 static size_t word_length(const char *text, size_t most)
 {
 	size_t len = 0;
-	while (len < most && (isalnum((unsigned char)text[len]) || text[len] == '_'))
+	while (len < most && char_is_word(text[len]))
 		len++;
 	return len;
 }

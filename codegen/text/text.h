@@ -65,6 +65,7 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
 // Where the condition `fmt` holds, a function of the model returns `status`.
 void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+bool char_is_word(char c);                              // may stand in an identifier
 bool text_has_word(const char *text, const char *word); // as an identifier of its own
 // How an element is held: in memory (float, uint8_t for bool, uint16_t for f16 and bf16) and in a
 // scalar variable (float for f16 and bf16, bool for bool, int64_t for index).
@@ -75,6 +76,15 @@ const char *expression_unwrap(Arena *a, const char *e);
 
 // ---- wrap.c -------------------------------------------------------------------------------------
 
+// Where a walk over the characters of a line of C is: in a string, in a comment, in how many
+// parentheses.
+typedef struct LineScan {
+	bool comment, rest; // rest: a comment up to the end of the line
+	char quote;         // 0: none
+	int depth;
+} LineScan;
+
+void line_scan_step(LineScan *s, const char *p);
 // n bytes of C, which are whole lines, with those of more than 100 columns broken.
 void text_wrap(const char *text, size_t n, Text *out);
 // The same for one line, without its end. `macro`: whether it goes on a line of the preprocessor,

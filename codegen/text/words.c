@@ -2,10 +2,9 @@
 // Called by all rooms of codegen that print.
 #include "codegen/text/text.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
-
-#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 void text_line(Text *out, int depth, const char *fmt, ...)
 {
@@ -29,12 +28,17 @@ void text_refuse(Text *out, const char *status, const char *fmt, ...)
 	text_line(out, 2, "return %s;", status);
 }
 
+bool char_is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
 bool text_has_word(const char *text, const char *word)
 {
 	const size_t n = strlen(word);
 	for (const char *p = text; (p = strstr(p, word)); p += n) {
 		const char before = p > text ? p[-1] : ' ';
-		if (!strchr(WORD, before) && (!p[n] || !strchr(WORD, p[n])))
+		if (!char_is_word(before) && !char_is_word(p[n]))
 			return true;
 	}
 	return false;

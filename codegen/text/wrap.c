@@ -1,6 +1,6 @@
 // Lines of C that are too long, broken at commas and operators: the last thing that happens to
 // generated text. Printers need not know how long their lines become. Called by both
-// backends.
+// backends; model/declare.c walks over lines by line_scan_step.
 #include "codegen/text/text.h"
 
 #include <string.h>
@@ -12,20 +12,13 @@ enum {
 	DEPTH_COST = 12 // columns that a break outside of a pair of parentheses is worth
 };
 
-// Where a line is: in a string, in a comment, in how many parentheses.
-typedef struct Scan {
-	bool comment, rest; // rest: a comment up to the end of the line
-	char quote;         // 0: none
-	int depth;
-} Scan;
-
-static void quote_step(Scan *s, const char *p)
+static void quote_step(LineScan *s, const char *p)
 {
 	if (*p == s->quote && !(p[-1] == '\\' && p[-2] != '\\'))
 		s->quote = 0;
 }
 
-static void scan_step(Scan *s, const char *p)
+void line_scan_step(LineScan *s, const char *p)
 {
 	if (s->rest)
 		return;
@@ -45,7 +38,7 @@ static void scan_step(Scan *s, const char *p)
 }
 
 // Whether the line may go on below after the blank at p.
-static bool may_break(const Scan *s, const char *begin, const char *p)
+static bool may_break(const LineScan *s, const char *begin, const char *p)
 {
 	static const char *const before[] = {",",  ";",  " +",  " -",  " *",  " /",
 	                                     " %", " <", " >",  " =",  " &&", " ||",
@@ -72,9 +65,9 @@ static int width_of(const char *p, size_t n)
 }
 
 // The best place for a break in n bytes from p, of which `room` columns fit; 0: there is none.
-static size_t break_find(const char *p, size_t n, int room, const Scan *from)
+static size_t break_find(const char *p, size_t n, int room, const LineScan *from)
 {
-	Scan s = *from;
+	LineScan s = *from;
 	size_t best = 0;
 	int best_value = 0, column = 0;
 	for (size_t i = 0; i < n && column <= room; i++) {
@@ -86,7 +79,7 @@ static size_t break_find(const char *p, size_t n, int room, const Scan *from)
 				best_value = value;
 			}
 		}
-		scan_step(&s, p + i);
+		line_scan_step(&s, p + i);
 		column += width_of(p + i, 1);
 	}
 	return best;
@@ -105,7 +98,7 @@ static void line_wrap(const char *line, size_t n, Text *out)
 	const size_t tabs = strspn(line, "\t");
 	const char *mark = go_on(line + tabs);
 	const int indent = (int)tabs + (mark ? 0 : INDENT);
-	Scan s = {.comment = mark && line[tabs] == ' '};
+	LineScan s = {.comment = mark && line[tabs] == ' '};
 	size_t at = tabs;
 	int before = (int)tabs * TAB; // columns that are taken
 	for (size_t i = 0; i < tabs; i++)
@@ -119,7 +112,7 @@ static void line_wrap(const char *line, size_t n, Text *out)
 		for (int i = 0; i < indent; i++)
 			text_char(out, '\t');
 		for (size_t i = at; i < at + stop; i++)
-			scan_step(&s, line + i);
+			line_scan_step(&s, line + i);
 		const char *with = mark ? mark : s.rest ? "// " : "";
 		text_str(out, with);
 		before = indent * TAB + (int)strlen(with);

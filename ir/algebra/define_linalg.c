@@ -30,8 +30,9 @@ static const Type *matrix_type(const Op *op, int i, bool square)
 static const Type *square_type(const Op *op)
 {
 	const Type *t = infer_tensor(op, 0);
-	return t && t->rank >= 2 && dtype_is_complex(t->dtype) ? (is_square(op, t) ? t : NULL)
-	                                                       : matrix_type(op, 0, true);
+	if (!t || t->rank < 2 || !dtype_is_complex(t->dtype))
+		return matrix_type(op, 0, true);
+	return is_square(op, t) ? t : NULL;
 }
 
 // Matrices a and y with the leading axes that both broadcast to; *like has these axes and y's
