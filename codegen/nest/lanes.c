@@ -291,7 +291,7 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 // ---- the tile -----------------------------------------------------------------------------------
 
 // Few results are not worth a tile.
-enum { MIN_LANES = 4 };
+enum { MIN_LANES = 2 };
 
 // Whether a reduction ends at a count that may differ from lane to lane.
 static bool counts_differ(const Nest *n, const Block *b)
