@@ -203,7 +203,7 @@ static bool innermost_print(Nest *n, int depth)
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);
 	Loop *loop = &n->loops[n->nloop - 1];
-	if (innermost_jumps(n) || innermost_shares(n) || innermost_masks(n)) {
+	if (!loop->only && (innermost_jumps(n) || innermost_shares(n) || innermost_masks(n))) {
 		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
 			return false;
 		text_line(n->out, depth, "PD_LANES");

@@ -125,7 +125,7 @@ bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *don
 		*span = (IndexSpan){loop->arg, cuts.at[i], cuts.at[i + 1]};
 		loop->first = arena_printf(n->k->arena, "%" PRId64, span->from);
 		loop->end = arena_printf(n->k->arena, "%" PRId64, span->to);
-		loop->only = level + 1 < n->nloop && span->to == span->from + 1;
+		loop->only = span->to == span->from + 1;
 		nest_renew(n);
 		ok = print(n, level, depth);
 	}
