@@ -10,6 +10,9 @@
 
 typedef struct Gemm {
 	KernelFunc *k;
+	const char *type; // of operands and sums
+	const char *v;    // vectors of it
+	const char *name; // what functions for it begin with
 	int lanes, mr, nv, nr;
 	const Type *out;
 	int nlead; // dims of the result in front of the rows that a panel of b serves
@@ -30,22 +33,24 @@ enum {
 static const char *row_weights(const Gemm *g, int nv)
 {
 	Arena *a = g->k->arena;
-	return nv == 1 ? arena_printf(a, "const vf w = vf_load(panel + (p + s) * %d);", g->nr)
-	               : arena_printf(a,
-	                              "vf w[%d];\nPD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
-	                              "\tw[v] = vf_load(panel + (p + s) * %d + v * %d);",
-	                              nv, nv, g->nr, g->lanes);
+	return nv == 1
+	           ? arena_printf(a, "const %s w = %s_load(panel + (p + s) * %d);", g->v, g->v, g->nr)
+	           : arena_printf(a,
+	                          "%s w[%d];\nPD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
+	                          "\tw[v] = %s_load(panel + (p + s) * %d + v * %d);",
+	                          g->v, nv, nv, g->v, g->nr, g->lanes);
 }
 
 static const char *row_products(const Gemm *g, int nv)
 {
 	if (nv == 1)
-		return "sum[s * rows + i] = vf_multiply_add(sum[s * rows + i], x, w);";
+		return arena_printf(g->k->arena,
+		                    "sum[s * rows + i] = %s_multiply_add(sum[s * rows + i], x, w);", g->v);
 	const char *sum = arena_printf(g->k->arena, "sum[(s * rows + i) * %d + v]", nv);
 	return arena_printf(g->k->arena,
 	                    "PD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
-	                    "\t%s = vf_multiply_add(%s, x, w[v]);",
-	                    nv, sum, sum);
+	                    "\t%s = %s_multiply_add(%s, x, w[v]);",
+	                    nv, sum, g->v, sum);
 }
 
 static bool tile_helper(Gemm *g, int nv)
@@ -57,13 +62,16 @@ static bool tile_helper(Gemm *g, int nv)
 	for (int rows = 1; rows <= g->mr; rows++) {
 		int split = tile_split(rows, nv);
 		sums = split * rows * nv > sums ? split * rows * nv : sums;
-		text_printf(&cases, "%s: gemm_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n",
-		            tile_case(k, rows, g->mr), nv, g->nr, rows, split);
+		text_printf(&cases, "%s: %s_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n",
+		            tile_case(k, rows, g->mr), g->name, nv, g->nr, rows, split);
 	}
 	// Where sum i goes: with one vector in a row, i is the row.
 	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);
 	const char *column = nv == 1 ? "" : arena_printf(k->arena, " + i %% %d * %d", nv, g->lanes);
 	const TemplateKey rows[] = {
+		{"gemm", g->name},
+		{"type", g->type},
+		{"v", g->v},
 		{"rows", tile_int(k, g->mr)},
 		{"nv", tile_int(k, nv)},
 		{"nr", tile_int(k, g->nr)},
@@ -75,8 +83,11 @@ static bool tile_helper(Gemm *g, int nv)
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;
-	const TemplateKey tile[] = {
-		{"nv", tile_int(k, nv)}, {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
+	const TemplateKey tile[] = {{"gemm", g->name},
+	                            {"type", g->type},
+	                            {"nv", tile_int(k, nv)},
+	                            {"nr", tile_int(k, g->nr)},
+	                            {"cases", cases.text}};
 	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
 }
 
@@ -85,10 +96,10 @@ static const char *tile_call(const Gemm *g, int nv, const char *out, const char 
 {
 	Arena *a = g->k->arena;
 	if (g->inlined)
-		return arena_printf(a, "gemm_rows_%dof%d(%d, %d, %s, K, %s, K, %s, %s);", nv, g->nr,
+		return arena_printf(a, "%s_rows_%dof%d(%d, %d, %s, K, %s, K, %s, %s);", g->name, nv, g->nr,
 		                    g->inlined, tile_split(g->inlined, nv), g->rows, g->panel, out, ldo);
-	return arena_printf(a, "gemm_tile_%dof%d((int)(m1 - m0), %s, K, %s, K, %s, %s);", nv, g->nr,
-	                    g->rows, g->panel, out, ldo);
+	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, K, %s, K, %s, %s);", g->name, nv,
+	                    g->nr, g->rows, g->panel, out, ldo);
 }
 
 // Whether all panels are full, which one thread goes through: one function has them all.
@@ -240,13 +251,15 @@ static const char *operands_name(Gemm *g)
 	g->rows = "rows";
 	g->panel = "panel";
 	if (panel_is_one(g))
-		return "const float *rows = a + (batch * M + m0) * K;\n"
-			   "const float *panel = b + batch * N * K;";
+		return arena_printf(a,
+		                    "const %s *rows = a + (batch * M + m0) * K;\n"
+		                    "const %s *panel = b + batch * N * K;",
+		                    g->type, g->type);
 	return g->nlead ? arena_printf(a,
-	                               "const float *rows = a + (batch * M + m0) * K;\n"
-	                               "const float *panel = b + (batch * %s + n0) * K;",
-	                               columns)
-	                : "const float *rows = a + m0 * K, *panel = b + n0 * K;";
+	                               "const %s *rows = a + (batch * M + m0) * K;\n"
+	                               "const %s *panel = b + (batch * %s + n0) * K;",
+	                               g->type, g->type, columns)
+	                : arena_printf(a, "const %s *rows = a + m0 * K, *panel = b + n0 * K;", g->type);
 }
 
 static const char *in_loop(Gemm *g, const char *head, const char *text, const char *end)
@@ -310,7 +323,8 @@ static const char *epilogues_text(Gemm *g, const PanelLoops *loops, const char *
 		{"out_row", arena_printf(k->arena, "out + %s * N%s", g->nlead ? "(batch * M + m)" : "m",
 	                             panel_is_one(g) ? "" : " + n0")},
 		{"cols", full ? tile_int(k, g->nr) : "cols"},
-		{"acc", g->sum_is_named ? "const float acc = sums[j];" : ""},
+		{"sum", g->type},
+		{"acc", g->sum_is_named ? arena_printf(k->arena, "const %s acc = sums[j];", g->type) : ""},
 		{"epilogue", epilogue},
 		{"store", scalar_store(k, g->out->dtype, "to", "j", value)},
 	};
@@ -383,9 +397,15 @@ bool kernel_gemm_emit(KernelFunc *k)
 {
 	const Type *b = op_operand(k->op, 1)->type, *out = k->op->results[0].type;
 	const Attr *depth = op_attr(k->op, "k");
-	Gemm g = {.k = k, .lanes = k->target->lanes, .out = out};
-	if (!tile_check_f32(k))
+	const DType t = b->dtype;
+	if (!tile_check_elements(k, t == DT_F64 ? t : DT_F32))
 		return false;
+	Gemm g = {.k = k,
+	          .type = dtype_c_memory(t),
+	          .v = tile_vector_name(t),
+	          .name = t == DT_F64 ? "gemm_f64" : "gemm",
+	          .lanes = target_lanes(k->target, t),
+	          .out = out};
 	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
 	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes ||
 	    out->rank < 2 || !depth || b->rank - 3 > out->rank - 2) {
@@ -398,9 +418,9 @@ bool kernel_gemm_emit(KernelFunc *k)
 	g.mr = tile_height(k->target->gemm_mr, k->target->gemm_nv, g.nv);
 	g.nlead = b->rank - 3;
 	g.n_dim = out->dims[out->rank - 1];
-	g.direct = region_is_identity(&k->op->regions[0]) && out->dtype == DT_F32;
+	g.direct = region_is_identity(&k->op->regions[0]) && out->dtype == t;
 	const Value *sum = region_entry(&k->op->regions[0])->args[0];
 	g.sum_is_named = sum->uses && sum->uses->next;
 	g.inlined = rows_inlined(&g, depth->dim);
-	return tile_prelude(k) && gemm_print(&g);
+	return tile_vectors(k, t) && gemm_print(&g);
 }

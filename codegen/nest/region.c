@@ -5,15 +5,31 @@
 #include <inttypes.h>
 #include <string.h>
 
-bool tile_prelude(KernelFunc *k)
+const char *tile_vector_name(DType t)
 {
+	return t == DT_F64 ? "vd" : "vf";
+}
+
+bool tile_vectors(KernelFunc *k, DType t)
+{
+	const int lanes = target_lanes(k->target, t), size = (int)dtype_size(t);
 	const TemplateKey keys[] = {
-		{"lanes", tile_int(k, k->target->lanes)},
-		{"bytes", tile_int(k, k->target->lanes * 4)},
+		{"v", tile_vector_name(t)},
+		{"type", dtype_c_memory(t)},
+		{"zero", t == DT_F64 ? "0.0" : "0.0f"},
+		{"align", tile_int(k, size)},
+		{"lanes", tile_int(k, lanes)},
+		{"bytes", tile_int(k, lanes * size)},
 	};
 	if (!kernel_helper(k, "kernel_macros.c", 0, NULL))
 		return false;
-	return kernel_helper(k, k->target->vector ? "vector_gnu.c" : "vector_plain.c", 2, keys);
+	return kernel_helper(k, k->target->vector ? "vector_gnu.c" : "vector_plain.c", COUNT_OF(keys),
+	                     keys);
+}
+
+bool tile_prelude(KernelFunc *k)
+{
+	return tile_vectors(k, DT_F32);
 }
 
 int tile_height(int height, int width, int nv)
@@ -224,17 +240,22 @@ const char *region_text(KernelFunc *k, const Region *r, const char *const *args,
 	return region_split_text(k, r, args, NULL, value);
 }
 
-bool tile_check_f32(KernelFunc *k)
+bool tile_check_elements(KernelFunc *k, DType t)
 {
 	for (int i = 0; i < k->op->noperand; i++) {
 		const Value *v = op_operand(k->op, i);
-		if (v && v->type->dtype != DT_F32) {
+		if (v && v->type->dtype != t) {
 			diag_error(k->ctx->diag, k->op->loc, "%s of %s has no template", k->op->info->name,
 			           dtype_name(v->type->dtype));
 			return false;
 		}
 	}
 	return true;
+}
+
+bool tile_check_f32(KernelFunc *k)
+{
+	return tile_check_elements(k, DT_F32);
 }
 
 bool tile_check_layout(KernelFunc *k, bool fits)

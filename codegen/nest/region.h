@@ -5,8 +5,11 @@
 
 #include "codegen/nest/nest.h"
 
-// Helpers that every tile function needs: macros and the vector type.
+// Helpers that every tile function needs: macros, and vectors of f32, `vf`.
 bool tile_prelude(KernelFunc *k);
+// The same with vectors of f32 or f64, and what they are called: `vf`, `vd`.
+bool tile_vectors(KernelFunc *k, DType t);
+const char *tile_vector_name(DType t);
 // Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
 int tile_height(int height, int width, int nv);
 // How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.
@@ -69,7 +72,8 @@ const char *region_text(KernelFunc *k, const Region *r, const char *const *args,
 const char *region_split_text(KernelFunc *k, const Region *r, const char *const *args,
                               const IndexSplit *split, const char **value);
 
-// f32 in all tensor operands of k->op; a diagnostic otherwise.
+// `t`, or f32, in all tensor operands of k->op; a diagnostic otherwise.
+bool tile_check_elements(KernelFunc *k, DType t);
 bool tile_check_f32(KernelFunc *k);
 // `fits`, after a diagnostic where it is false: what an emitter could not read of its operands.
 bool tile_check_layout(KernelFunc *k, bool fits);

@@ -201,6 +201,7 @@ typedef struct Sink {
 	Tensor *out;
 	Program *epilogue; // NULL: the result has no elements
 	bool whole;        // it gets integers
+	bool narrow;       // it gets f32
 } Sink;
 
 bool interp_check_f32(Interp *in, const Op *op, const Tensor *t);

@@ -1,7 +1,7 @@
 // Interpreter hooks of the kernel dialect: what the templates compute, in plain loops. Products are
-// accumulated in double and rounded to f32 before the epilogue. Layout changes only move bytes;
-// they run at compile time over whole models, so they are the one part of the interpreter that has
-// to be fast.
+// accumulated in double and rounded to what the epilogue takes before it. Layout changes only move
+// bytes; they run at compile time over whole models, so they are the one part of the interpreter
+// that has to be fast.
 #include "ir/interp/hooks.h"
 
 #include <math.h>
@@ -49,7 +49,9 @@ bool sink_open(Interp *in, const Op *op, int region, Sink *s)
 	s->epilogue = kernel_program(in, op, region, 1, s->out->rank);
 	if (!s->epilogue)
 		return false;
-	s->whole = dtype_is_int(region_entry(&op->regions[region])->args[0]->type->dtype);
+	const DType sum = region_entry(&op->regions[region])->args[0]->type->dtype;
+	s->whole = dtype_is_int(sum);
+	s->narrow = sum != DT_F64;
 	return program_result_dtype(s->epilogue, 0) == s->out->dtype ||
 	       op_error(op, "the epilogue yields another type than the result's");
 }
@@ -63,7 +65,7 @@ bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 			if (s->whole)
 				arg[l].i = (int64_t)acc[done + l];
 			else
-				arg[l].f = (float)acc[done + l];
+				arg[l].f = s->narrow ? (float)acc[done + l] : acc[done + l];
 		program_set_position(s->epilogue, 1, s->out->rank, s->out->dims, at + done, m);
 		if (!program_run_strip(s->epilogue, m))
 			return false;
@@ -100,18 +102,30 @@ static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *
 	return true;
 }
 
-// One row of the result: acc[panels * nr].
-static void gemm_row(const Gemm *g, const float *a, const float *b, double *acc)
+// One row of the result, acc[panels * nr], from that of `a` which begins at element x, and the
+// matrix of `b` that begins at y.
+static void gemm_row(const Gemm *g, const Tensor *a, int64_t x, const Tensor *b, int64_t y,
+                     double *acc)
 {
+	const bool wide = b->dtype == DT_F64;
+	const float *narrow = b->data;
+	const double *whole = b->data;
 	for (int64_t p = 0; p < g->panels; p++) {
 		double *to = acc + p * g->nr;
-		const float *panel = b + p * g->k * g->nr;
 		for (int64_t j = 0; j < g->nr; j++)
 			to[j] = 0;
-		for (int64_t k = 0; k < g->k; k++)
+		for (int64_t k = 0; k < g->k; k++, y += g->nr) {
+			const double factor = tensor_get_f(a, x + k);
 			for (int64_t j = 0; j < g->nr; j++)
-				to[j] += (double)a[k] * panel[k * g->nr + j];
+				to[j] += factor * (wide ? whole[y + j] : (double)narrow[y + j]);
+		}
 	}
+}
+
+static bool gemm_elements(Interp *in, const Op *op, const Tensor *a, const Tensor *b)
+{
+	return (a->dtype == DT_F64 && b->dtype == DT_F64) ||
+	       (interp_check_f32(in, op, a) && interp_check_f32(in, op, b));
 }
 
 bool interpret_hook_kernel_gemm(Interp *in, Op *op)
@@ -119,13 +133,13 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 	Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
 	Sink s = {0};
 	Gemm g = {0};
-	if (!a || !b || !interp_check_f32(in, op, a) || !interp_check_f32(in, op, b) ||
-	    !sink_open(in, op, 0, &s) || !gemm_sizes(in, op, a, b, s.out, &g))
+	if (!a || !b || !gemm_elements(in, op, a, b) || !sink_open(in, op, 0, &s) ||
+	    !gemm_sizes(in, op, a, b, s.out, &g))
 		return false;
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(g.panels * g.nr) + 1, double);
 	for (int64_t row = 0; row < g.batch * g.m && s.epilogue; row++) {
 		int64_t from = g.shared ? 0 : row / g.m * g.panels * g.k * g.nr;
-		gemm_row(&g, (const float *)a->data + row * g.k, (const float *)b->data + from, acc);
+		gemm_row(&g, a, row * g.k, b, from, acc);
 		if (!sink_put(&s, row * g.n, g.n, acc))
 			return false;
 	}

@@ -13,7 +13,9 @@
 
 enum {
 	MIN_WORK = 64, // K * N below which a plain loop is as fast
-	MAX_PANEL = 8  // vectors: what kernel.gemm takes
+	MAX_PANEL = 8, // vectors: what kernel.gemm takes
+	FEW_ROWS = 2,  // up to which a matrix of more than so many bytes is not worth packing
+	NEAR_BYTES = 32 * 1024
 };
 
 typedef struct Product {
@@ -26,14 +28,20 @@ typedef struct Product {
 	const Dim *const *batch;
 } Product;
 
+static bool target_multiplies(const Target *t, DType element)
+{
+	return element == DT_F32 || (t->doubles && element == DT_F64) ||
+	       (t->half && dtype_is_half(element));
+}
+
 static bool product_read(const Layout *l, Op *op, Product *p)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	if (op->code != OP_PD_MATMUL || !type_is_tensor(x->type) || !type_is_tensor(y->type))
 		return false;
 	const Type *tx = x->type, *ty = y->type;
-	const bool half = l->target->half && dtype_is_half(tx->dtype);
-	if ((tx->dtype != DT_F32 && !half) || ty->dtype != tx->dtype || tx->rank < 2 || ty->rank < 2)
+	if (!target_multiplies(l->target, tx->dtype) || ty->dtype != tx->dtype || tx->rank < 2 ||
+	    ty->rank < 2)
 		return false;
 	p->op = op;
 	p->x = x;
@@ -102,12 +110,13 @@ static int64_t panel_columns(const Target *t, const Product *p)
 {
 	const Dim *n = p->n;
 	bool lone = dim_is(p->rows, 1) && value_use_count(p->y) == 1;
-	int64_t max = lone ? MAX_PANEL : t->gemm_nv, vectors = max;
+	const int64_t max = lone ? MAX_PANEL : t->gemm_nv, lanes = target_lanes(t, p->y->type->dtype);
+	int64_t vectors = max;
 	if (dim_is_const(n)) {
-		int64_t all = (n->value + t->lanes - 1) / t->lanes, panels = (all + max - 1) / max;
+		int64_t all = (n->value + lanes - 1) / lanes, panels = (all + max - 1) / max;
 		vectors = panels > 0 ? (all + panels - 1) / panels : 1;
 	}
-	return vectors * t->lanes;
+	return vectors * lanes;
 }
 
 static const Type *packed_type(const Layout *l, const Product *p, const Type *t)
@@ -142,12 +151,17 @@ static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
 	return nest_close(&n, load_or(b, pred, build_scalar_f(b, type->dtype, 0), y, at));
 }
 
+static bool value_is_constant(const Value *v)
+{
+	return v->def && v->def->info->traits & TRAIT_CONSTANT;
+}
+
 static Value *pack(const Layout *l, const Product *p, Value *y)
 {
 	const Type *type = packed_type(l, p, y->type);
 	if (!type)
 		return NULL;
-	if (!y->def || !(y->def->info->traits & TRAIT_CONSTANT))
+	if (!value_is_constant(y))
 		return pack_by_nest(p, y, type);
 	Op *op = layout_kernel(p->op, OP_KERNEL_PACK_GEMM, type, 1, &y);
 	op->results[0].name = y->name;
@@ -191,8 +205,26 @@ static Value *product_batched(const Layout *l, const Product *p, Builder *b, Val
 	return x && y ? gemm(p, x, pack(l, p, y)) : NULL;
 }
 
+// Whether packing takes longer than the product: few rows meet a matrix that is made right here,
+// and too large to lie where the packed one is read from at no cost. One from outside of a loop is
+// packed in front of it.
+static bool packs_in_vain(const Product *p)
+{
+	const Type *tx = p->x->type, *ty = p->y->type;
+	const Dim *rows = p->m, *numbers = type_numel(p->op->ctx, ty);
+	const Block *made = p->y->def ? p->y->def->block : p->y->block;
+	for (int i = 0; i < tx->rank - 2 && is_one_matrix(ty); i++)
+		rows = dim_mul(p->op->ctx, rows, tx->dims[i]);
+	if (value_is_constant(p->y) || made != p->op->block || !dim_is_const(rows) ||
+	    !dim_is_const(numbers))
+		return false;
+	return rows->value <= FEW_ROWS && numbers->value > NEAR_BYTES / (int64_t)dtype_size(ty->dtype);
+}
+
 static Value *product_packed(const Layout *l, Product *p, Builder *b)
 {
+	if (packs_in_vain(p))
+		return NULL;
 	Value *x = p->transpose_x ? swap_last_axes(b, p->x) : p->x;
 	if (!x)
 		return NULL;
@@ -226,7 +258,7 @@ static Value *product_split(const Product *p, Builder *b, Value *x, Value *y, co
 // A parameter that nobody else wants as it is: it is turned at compile time.
 static bool turns_for_free(const Value *y)
 {
-	return y->def && (y->def->info->traits & TRAIT_CONSTANT) && value_use_count(y) == 1;
+	return value_is_constant(y) && value_use_count(y) == 1;
 }
 
 // A tile of rows that reads y turned; NULL: there is none, or y is not turned for free.

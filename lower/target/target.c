@@ -6,9 +6,9 @@
 #include <string.h>
 
 // What targets with vectors of 512 bits share.
-#define TILES_512                                                                                 \
-	.vector = true, .channel_lanes = true, .lanes = 16, .gemm_mr = 8, .gemm_nv = 3, .conv_ur = 7, \
-	.conv_nv = 4
+#define TILES_512                                                                      \
+	.vector = true, .channel_lanes = true, .doubles = true, .lanes = 16, .gemm_mr = 8, \
+	.gemm_nv = 3, .conv_ur = 7, .conv_nv = 4
 #define FLAGS_512 "-mavx512f -mavx512bw -mavx512vl -mavx512dq"
 #define MACROS_512 "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__"
 
@@ -33,6 +33,7 @@ static const Target targets[] = {
      .macros = "__AVX2__ __FMA__",
      .vector = true,
      .channel_lanes = true,
+     .doubles = true,
      .lanes = 8,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -44,6 +45,7 @@ static const Target targets[] = {
      .macros = "__SSE4_2__",
      .vector = true,
      .channel_lanes = true,
+     .doubles = true,
      .lanes = 4,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -55,6 +57,7 @@ static const Target targets[] = {
      .macros = "__ARM_NEON",
      .vector = true,
      .channel_lanes = true,
+     .doubles = true,
      .lanes = 4,
      .gemm_mr = 8,
      .gemm_nv = 3,
@@ -64,6 +67,7 @@ static const Target targets[] = {
      .cflags = "",
      .macros = "",
      .channel_lanes = true,
+     .doubles = true,
      .lanes = 4,
      .gemm_mr = 6,
      .gemm_nv = 2,
@@ -96,6 +100,11 @@ const Target *target_list(int *n)
 {
 	*n = COUNT_OF(targets);
 	return targets;
+}
+
+int target_lanes(const Target *t, DType element)
+{
+	return t->lanes * (int)dtype_size(DT_F32) / (int)dtype_size(element);
 }
 
 bool target_has(const Target *t, enum OpCode code)

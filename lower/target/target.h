@@ -24,8 +24,9 @@ typedef struct Target {
 	bool channel_lanes; // channels fill vectors: images lie in blocks of them, or have them last
 	bool tiles;         // contractions load tiles of operands as they lie; else weights are packed
 	bool half;          // kernels take f16 and bf16, and round to them what they have in f32
-	bool graph; // runs are launches that wait for each other only; no host sees what they find
-	int lanes;  // f32 in a vector register, and b of the blocked layout
+	bool graph;   // runs are launches that wait for each other only; no host sees what they find
+	bool doubles; // products take f64, in the tile of those of f32
+	int lanes;    // f32 in a vector register, and b of the blocked layout
 	int gemm_mr, gemm_nv; // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
 	int conv_ur,
 		conv_nv; // register tile of convolution: output pixels x vectors of output channels
@@ -35,6 +36,8 @@ typedef struct Target {
 // NULL: no such target. "native" is resolved by the driver before.
 const Target *target_find(const char *name);
 const Target *target_list(int *n);
+// Elements of f32 or f64 in a vector register.
+int target_lanes(const Target *t, DType element);
 // Whether the language has a kernel for such operations (`emit` in the operator table).
 bool target_has(const Target *t, enum OpCode code);
 
