@@ -127,6 +127,24 @@ static bool says_size(const Op *op, const Dim *sym)
 	return attrs_mention(op, sym) || results_mention(op, sym);
 }
 
+// Whether op, which is `around` or in it, reads a tensor from around that with the symbol in a
+// size. What an array holds has a size only once it is read.
+static bool reads_size(const Op *around, const Op *op, const Dim *sym)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && v->type->kind != TY_ARRAY && type_mentions(v->type, sym) &&
+		    !value_is_within(v, around))
+			return true;
+	}
+	for (int i = 0; i < op->nregion; i++)
+		for (const Block *b = op->regions[i].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (reads_size(around, inner, sym))
+					return true;
+	return false;
+}
+
 // Whether op gives the symbol its value.
 static bool finds_size(const Op *op, const Dim *sym)
 {
@@ -139,10 +157,7 @@ static bool finds_size(const Op *op, const Dim *sym)
 	}
 	for (int i = 0; i < op->nresult; i++)
 		finds |= type_has_size(op->results[i].type, sym);
-	for (int i = 0; i < op->noperand && finds; i++)
-		finds = !op_operand(op, i) || op_operand(op, i)->type->kind == TY_ARRAY ||
-		        !type_mentions(op_operand(op, i)->type, sym);
-	return finds && op->code != OP_LOOP_NEST && !attrs_mention(op, sym);
+	return finds && op->code != OP_LOOP_NEST && !attrs_mention(op, sym) && !reads_size(op, op, sym);
 }
 
 static bool says_beside(const Block *b, const Op *but, const Dim *sym)
