@@ -84,6 +84,32 @@ PROGRAMS = {
     'array read twice': ({'x': [0.3, 0.4]}, 'i = int 0\nt = mul x x\na = write t i\n' + loop(
         3, 'k = int 0\nh = read a k\nz = mul h x\nk = inc i\na = write z k') + '\nk = int 0\np = read a k\n'
         'k = int 2\nq = read a k\ny = mul p q'),
+    'array that a loop in a loop goes on with': ({'x': [0.3, 0.4]}, 'i = int 0\na = write x i\n' + loop(
+        3, 'k = int 0\nm = int 2\nd = less k m\nwhile d {\nh = read a k\ng = mul h x\ng = tanh g\nk = inc k\n'
+           'a = write g k\nd = less k m\n}\nh = read a k\ny = add h x\nz = int 0\na = write y z') + '\nt = stack a\ny = mul t t'),
+    'array that branches in a loop overwrite': ({'x': [0.3, 0.4]}, 'i = int 0\na = write x i\n' + loop(
+        4, 'z = int 0\nh = read a z\ns = sum h\nt = const 0.5\np = greater s t\nif p {\ng = read a z\ng = mul g x\n'
+           'a = write g z\n}\nq = not p\nif q {\ng = read a z\ng = mul g g\ng = add g x\na = write g z\nk = int 1\n'
+           'a = write g k\n}') + '\nk = int 0\ny = read a k'),
+    'array that is filled from behind': ({'x': [0.3, 0.4]}, 'y = tanh x\nlast = int 3\na = write y last\n' + loop(
+        3, 'k = sub last i\none = int 1\nk = sub k one\nh = mul y x\na = write h k\nt = const 0\ns = sum h\np = greater s t\n'
+           'if p {\ng = read a k\ny = mul g g\ng = read a last\ny = add y g\na = write y last\n}') +
+                                         '\nt = stack a\ny = mul t t'),
+    'array of vectors of several sizes': ({'x': [0.3, 0.4], 'w': [0.6, -0.8]}, 'i = int 0\na = write x i\n' + loop(
+        3, 'k = int 0\nm = int 2\nd = less k m\nwhile d {\nh = read a k\ng = cat h w\ng = tanh g\nk = inc k\n'
+           'a = write g k\nd = less k m\n}\nz = int 0\nh = read a z\nh = mul h x\na = write h z') + '\nk = int 2\ny = read a k'),
+    'array that a branch in a loop in a loop reads': ({'x': [0.3, 0.4], 'w': [0.6, -0.8]}, 'y = assign x\ni = int 0\na = write w i\n' + loop(
+        3, 'k = int 0\nd = less k i\nwhile d {\ns = sum y\nt = const 0.6\np = greater s t\nif p {\ng = read a k\n'
+           'y = mul y g\na = write y k\n}\ny = add y x\nk = inc k\nd = less k i\n}\nk = inc i\na = write y k') +
+                                                      '\nt = stack a\ny = mul t t'),
+    'two arrays that read each other': ({'x': [0.3, 0.4], 'w': [0.6, -0.8]}, 'g = assign x\nh = assign w\ni = int 0\na = write x i\nb = write w i\n' + loop(
+        3, 'k = int 0\nm = int 2\nd = less k m\nwhile d {\nh = read b k\ng = read a k\ng = mul g h\nk = inc k\n'
+           'a = write g k\nh = tanh g\nb = write h k\nd = less k m\n}\nz = int 0\ng = add g h\nb = write g z') +
+                                        '\nt = stack a\nu = stack b\ny = mul t u'),
+    'array in a branch that hands on what grows': ({'x': [0.6, 0.8], 'w': [0.9, -0.4]}, 'u = tanh x\ng = assign x\nz = int 0\na = write u z\n' + loop(
+        2, 's = sum u\nt = const 0.9\np = greater s t\nif p {\nu = tanh w\na = write u z\ng = scale g 0.8\n}\n'
+           'k = int 0\nm = int 2\nd = less k m\nwhile d {\ng = cat g u\nh = read a z\nh = mul h x\na = write h z\n'
+           'k = inc k\nd = less k m\n}') + '\nb = sum g\ny = read a z\ny = mul y b'),
     'array in a branch': ({'x': [0.3, 0.4]}, 'i = int 0\na = write x i\n' + choose(
         'x', 'h = tanh x\nk = int 1\na = write h k', 'z = scale x 2') + '\nt = stack a\ny = mul t t'),
     'LSTM': ({'x': [0.4, -0.3], 'w': [0.9, -0.6]}, 'h = tanh x\ncell = scale x 0.5\n' + loop(

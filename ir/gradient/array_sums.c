@@ -35,6 +35,12 @@ Value *gradient_array_length(Builder *b, Value *array)
 	return build1(b, OP_PD_ARRAY_LENGTH, array, NULL);
 }
 
+Value *gradient_array_first(Builder *b, Value *array, Value *n)
+{
+	Value *const operands[] = {array, build_number(b, DT_I64, 1, 0), n};
+	return array ? build_given(b, OP_PD_ARRAY_SLICE, array->type, 3, operands) : NULL;
+}
+
 Value *gradient_array_empty(Builder *b, const Type *t)
 {
 	return build_given(b, OP_PD_CREATE_ARRAY, t, 0, NULL);

@@ -146,6 +146,7 @@ Value *gradient_zeros_for(Builder *b, Value *v);
 Value *gradient_array_write(Builder *b, Value *array, Value *at, Value *x);
 Value *gradient_array_read(Builder *b, Value *array, Value *at);
 Value *gradient_array_length(Builder *b, Value *array);
+Value *gradient_array_first(Builder *b, Value *array, Value *n); // its first n elements
 Value *gradient_array_empty(Builder *b, const Type *t);
 Value *gradient_zeros_of(Builder *b, Value *x); // a tensor
 Value *gradient_zero_array(Builder *b, Value *array);

@@ -122,10 +122,10 @@ static Value *dual_before(Loop *l, Builder *b, Duals *d, int var, Value *came)
 	}
 }
 
-static void save(Loop *l, Block *body, const Type *t, Value *kept)
+Value *loop_save(Loop *l, Block *body, const Type *t, Value *kept)
 {
 	l->kept[l->nsaved] = kept;
-	l->saved[l->nsaved++] = block_add_arg(l->op->ctx, body, t);
+	return l->saved[l->nsaved++] = block_add_arg(l->op->ctx, body, t);
 }
 
 static int count_results(const Block *b)
@@ -191,8 +191,11 @@ static Round round_of(const Loop *l, Op *marks)
 			if (again->type == forward->type && !l->slots)
 				pointer_map_set(&r.pushed, again, forward);
 		}
-	for (int i = 0; i < l->n; i++)
+	r.logged = NEW_ARRAY(c->arena, (size_t)l->n + 1, bool);
+	for (int i = 0; i < l->n; i++) {
 		r.ends[i] = op_operand(marks, k++);
+		r.logged[i] = loop_logs(l, i);
+	}
 	op_erase(marks);
 	return r;
 }
@@ -207,14 +210,17 @@ static bool choose_kept(Loop *l, Block *body, Op *marks)
 	loop_drop_unread(body);
 	remat_choose(&r, duals_how(l->g->duals)->remat);
 	for (int i = 0; i < r.nkept; i++) {
-		save(l, body, r.kept[i]->type, (Value *)(uintptr_t)pointer_map_get(&r.pushed, r.kept[i]));
+		loop_save(l, body, r.kept[i]->type,
+		          (Value *)(uintptr_t)pointer_map_get(&r.pushed, r.kept[i]));
 		value_replace(r.kept[i], l->saved[l->nsaved - 1]);
 	}
 	l->carried = NEW_ARRAY(l->op->ctx->arena, (size_t)l->n + 1, int);
+	l->ends = NEW_ARRAY(l->op->ctx->arena, (size_t)l->n + 1, Value *);
 	for (int i = 0; i < l->n; i++) {
 		if (!r.carried[i])
 			continue;
-		value_replace(r.ends[i], block_add_arg(l->op->ctx, body, r.ends[i]->type));
+		l->ends[l->ncarried] = block_add_arg(l->op->ctx, body, r.ends[i]->type);
+		value_replace(r.ends[i], l->ends[l->ncarried]);
 		op_add_operand(body->last, l->saved[i]);
 		l->carried[l->ncarried++] = i;
 	}
@@ -252,12 +258,12 @@ static bool back_body(Loop *l, int nvar, const int *vars, const Type *const *typ
 	Duals *d = duals_like(l->g->duals);
 	for (int i = 0; i < n; i++)
 		block_add_arg(c, b.block, types[i]);
-	int room = l->n + count_results(from);
+	int room = 2 * l->n + count_results(from); // numbers for arrays among the variables
 	l->saved = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
 	l->kept = NEW_ARRAY(c->arena, (size_t)room + 1, Value *);
 	l->first_saved = n;
 	for (int i = 0; i < l->n; i++) {
-		save(l, b.block, l->op->results[i].type, l->push->block->args[i]);
+		loop_save(l, b.block, l->op->results[i].type, l->push->block->args[i]);
 		value_map_set(m, from->args[i], l->saved[i]);
 	}
 	for (int i = 0; i < nvar; i++)

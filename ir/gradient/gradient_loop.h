@@ -19,12 +19,14 @@ typedef struct Loop {
 	int nsaved;    // stand-ins in the body of `back` for what is popped: for the n variables, then
 	Value **saved; // for values that a round computed,
 	Value **kept;  // which in the body of `forward` are these; [nsaved]
-	int first_saved;     // among the arguments of the body
-	ValueMap *map;       // values of the body of `op` to those of `forward`
-	int ncarried;        // variables whose end is what the round popped before this one began with,
-	int *carried;        // behind the others in `back`; [ncarried]
-	int64_t slots, most; // checkpoints, of at most so many rounds (gradient_revolve.c); 0: a stack
-	int nstate;          // further variables of `back`, and what they begin with
+	int first_saved; // among the arguments of the body
+	ValueMap *map;   // values of the body of `op` to those of `forward`
+	int ncarried;    // variables whose end is what the round popped before this one began with,
+	int *carried;    // behind the others in `back`; [ncarried]
+	Value **ends;    // and what these are in its body; [ncarried]
+	int nlogged, *logged; // variables, arrays, for which the rounds forward note what they change
+	int64_t slots, most;  // checkpoints, of at most so many rounds (gradient_revolve.c); 0: a stack
+	int nstate;           // further variables of `back`, and what they begin with
 	Value **states;
 } Loop;
 
@@ -37,6 +39,16 @@ void loop_drop_unread(Block *round);
 // kept. *ok is false after a diagnostic.
 bool loop_start_is_known(const Loop *l, int var, int64_t *step);
 Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok);
+
+// A stand-in in the body of the loop backwards for what the round forward has as `kept`.
+Value *loop_save(Loop *l, Block *body, const Type *t, Value *kept);
+
+// gradient_log.c: whether what a round does to this variable, an array, can be undone.
+// loop_take_back puts that in front of a round backwards where `saved` arrays are read; loop_note,
+// once all that is pushed is, has the loop forward note what it takes. False after a diagnostic.
+bool loop_logs(const Loop *l, int var);
+bool loop_take_back(Loop *l);
+bool loop_note(Loop *l);
 
 // gradient_stack.c: pushes what the loop backwards reads of `saved`, and pops it there. Once both
 // loops are whole, loop_settle_stack gives the stack its type; one that nobody pushes on goes, with

@@ -119,6 +119,14 @@ static bool may_keep(const Round *r, const Value *v)
 	return v->type->kind == TY_TENSOR && pointer_map_get(&r->pushed, v);
 }
 
+// An array costs the elements that a round overwrites, of which nothing is known.
+static int64_t bytes_of_start(const Round *r, int i)
+{
+	if (r->starts[i]->type->kind == TY_TENSOR)
+		return bytes_of(r->starts[i]);
+	return r->logged[i] ? OPEN_ROUNDS * bytes_of(r->starts[i]) : CUT_NEVER;
+}
+
 static Graph graph_of(const Round *r, RematHow how)
 {
 	Graph g = {.r = r, .n = FIRST};
@@ -133,9 +141,7 @@ static Graph graph_of(const Round *r, RematHow how)
 	}
 	g.cut = cut_new(a, g.n);
 	for (int i = 0; i < r->n; i++) {
-		const bool tensor = r->starts[i]->type->kind == TY_TENSOR;
-		cut_edge(g.cut, node_of(&g, r->starts[i]), SINK,
-		         tensor ? bytes_of(r->starts[i]) : CUT_NEVER);
+		cut_edge(g.cut, node_of(&g, r->starts[i]), SINK, bytes_of_start(r, i));
 		if (r->carried[i])
 			cut_edge(g.cut, SOURCE, node_of(&g, r->starts[i]), CUT_NEVER);
 	}

@@ -13,6 +13,7 @@ typedef struct Round {
 	int n;             // variables of the loop
 	Value **starts;    // [n], in the copy: what the round began with, if it is kept
 	Value **ends;      // [n], in the copy: what it ended with
+	bool *logged;      // [n]: an array to which what the round did can be undone
 	PointerMap pushed; // values of the copy that may be kept -> those of the round forward
 	// What remat_choose leaves:
 	bool *carried; // [n]: the end is what the round popped before this one began with

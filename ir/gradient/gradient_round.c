@@ -62,9 +62,9 @@ bool loop_start_is_known(const Loop *l, int var, int64_t *step)
 	const Value *next = op_operand(from->last, var);
 	const Type *t = from->args[var]->type;
 	*step = 0;
-	if (op_operand(l->op, var)->type != t || t->kind != TY_TENSOR)
+	if (op_operand(l->op, var)->type != t)
 		return false;
-	if (next != from->args[var])
+	if (next != from->args[var] && t->kind == TY_TENSOR)
 		*step = step_of(from->args[var], next);
 	return *step || next == from->args[var];
 }

@@ -37,20 +37,16 @@ static int push_sizes(Loop *l, const Type **types, const Dim **sizes)
 	return n;
 }
 
-// Pushes what the loop backwards reads of the saved variables. False after a diagnostic.
-static bool push_saved(Loop *l, const Type **types, int *n)
+// Pushes what the loop backwards reads of the saved variables.
+static void push_saved(Loop *l, const Type **types, int *n)
 {
 	for (int i = 0; i < l->nsaved; i++) {
 		if (!value_used(l->saved[i]))
 			continue;
-		if (l->saved[i]->type->kind != TY_TENSOR)
-			return op_error(l->op, "the gradient of a loop that must keep an array of every "
-			                       "round is not supported");
 		types[(*n)++] = found_sizes_open(l->op->ctx, &l->sizes, l->saved[i]->type, true);
 		op_add_operand(l->push, l->kept[i]);
 		push_behind(l->push, l->kept[i]->def);
 	}
-	return true;
 }
 
 // The first operation of the round backwards: the first `nsize` results are sizes.
@@ -83,17 +79,18 @@ bool loop_push_and_pop(Loop *l)
 {
 	Context *c = l->op->ctx;
 	Block *body = l->back->regions[1].first;
+	loop_drop_unread(body);
+	if (!loop_take_back(l))
+		return false;
 	const size_t most = (size_t)(l->nsaved + l->sizes.n) + 1;
 	const Type **types = NEW_ARRAY(c->arena, most, const Type *);
 	const Dim **sizes = NEW_ARRAY(c->arena, most, const Dim *);
-	loop_drop_unread(body);
 	found_sizes_settle(&l->sizes, body, l->border);
 	const int nsize = push_sizes(l, types, sizes);
 	int n = nsize;
-	if (!push_saved(l, types, &n))
-		return false;
+	push_saved(l, types, &n);
 	if (n) {
-		Value *stack = op_result(l->forward, l->n + 1);
+		Value *stack = op_result(l->forward, l->forward->nresult - 1);
 		l->pop = op_new(c, OP_CF_POP_BACK, l->op->loc, n, types, 1, &stack, 0, 0);
 		if (!pop_first(l, body, nsize, sizes))
 			return false;
@@ -101,8 +98,8 @@ bool loop_push_and_pop(Loop *l)
 		op_erase(l->push);
 	}
 	for (int i = l->nsaved - 1; i >= 0; i--)
-		block_remove_arg(body, l->first_saved + i);
-	return true;
+		block_remove_arg(body, (int)l->saved[i]->index);
+	return loop_note(l);
 }
 
 bool loop_settle_stack(Loop *l)
@@ -114,9 +111,10 @@ bool loop_settle_stack(Loop *l)
 	for (int i = 1; i < l->push->noperand; i++)
 		types[i - 1] = found_sizes_open(c, &l->sizes, op_operand(l->push, i)->type, true);
 	const Type *stack = type_group(c, TY_STACK, l->push->noperand - 1, types);
+	const int last = l->forward->nresult - 1;
 	for (int r = 0; r < 2; r++)
-		l->forward->regions[r].first->args[l->n + 1]->type = stack;
-	op_result(l->forward, l->n + 1)->type = stack;
+		l->forward->regions[r].first->args[last]->type = stack;
+	op_result(l->forward, last)->type = stack;
 	op_result(l->forward->regions[2].first->first, 0)->type = stack;
 	return true;
 }

@@ -48,6 +48,12 @@ bool infer_hook_array_length(Op *op)
 	return array_operand(op) && infer_result_shape(op, 0, DT_I64, 1, &one);
 }
 
+bool infer_hook_array_has(Op *op)
+{
+	const Dim *one = dim_const(op->ctx, 1);
+	return array_operand(op) && infer_result_shape(op, 0, DT_BOOL, 1, &one);
+}
+
 bool infer_hook_array_to_tensor(Op *op)
 {
 	const Type *t = array_operand(op);

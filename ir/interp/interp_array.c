@@ -70,6 +70,17 @@ bool interpret_hook_array_length(Interp *in, Op *op)
 	return t != NULL;
 }
 
+bool interpret_hook_array_has(Interp *in, Op *op)
+{
+	const CellList *l = read_array(in, op);
+	Tensor *t = l ? interp_result(in, op, 0) : NULL;
+	int64_t i;
+	if (!t || !interp_whole(in, op, 1, &i))
+		return false;
+	tensor_set_i(t, 0, i >= 0 && i < l->n && l->items[i].tensor);
+	return true;
+}
+
 bool interpret_hook_array_slice(Interp *in, Op *op)
 {
 	const CellList *l = read_array(in, op);

@@ -12,8 +12,8 @@ bool verify_hook_array(Op *op)
 		return verify_fail(op, "operand 'array' must be a tensor array, not %s",
 		                   type_text(op->ctx, t));
 	if (op->nresult && op->info->results && op->code != OP_PD_ARRAY_READ &&
-	    op->code != OP_PD_ARRAY_LENGTH && op->code != OP_PD_ARRAY_TO_TENSOR &&
-	    op->results[0].type->kind != TY_ARRAY)
+	    op->code != OP_PD_ARRAY_LENGTH && op->code != OP_PD_ARRAY_HAS &&
+	    op->code != OP_PD_ARRAY_TO_TENSOR && op->results[0].type->kind != TY_ARRAY)
 		return verify_fail(op, "the result must be a tensor array, not %s",
 		                   type_text(op->ctx, op->results[0].type));
 	int last = op->code == OP_PD_ARRAY_SLICE ? 2 : 1;

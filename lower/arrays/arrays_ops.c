@@ -250,6 +250,33 @@ static bool length_rewrite(Arrays *a, Op *op)
 	return true;
 }
 
+static bool has_rewrite(Arrays *a, Op *op)
+{
+	Builder b = builder_before(op);
+	const ArrayGroup *g = array_group(a, op_operand(op, 0));
+	Value *where = position(&b, op_operand(op, 1));
+	if (!where)
+		return false;
+	Nest n = nest_open(&b, op->results[0].type);
+	Value *at = load_scalar(&n.b, where), *zero = build_scalar_f(&n.b, DT_I64, 0),
+		  *has = apply2(&n.b, OP_PD_LOGICAL_AND, apply2(&n.b, OP_PD_LESS_EQUAL, zero, at),
+	                    apply2(&n.b, OP_PD_LESS_THAN, at, load_scalar(&n.b, g->length)));
+	if (g->extra) {
+		Value *const inside[] = {has, at, zero};
+		Value *index[2] = {
+			index_from_data(&n.b, build(&n.b, OP_PD_WHERE, 3, inside, NULL), g->c->capacity, false),
+			index_const(&n.b, 0)};
+		Value *said = load(&n.b, g->extra, index);
+		if (g->c->open)
+			said = apply2(&n.b, OP_PD_LESS_EQUAL, zero, said);
+		has = apply2(&n.b, OP_PD_LOGICAL_AND, has, said);
+	}
+	Value *x = nest_close(&n, has);
+	if (x)
+		op_replace(op, &x);
+	return x != NULL;
+}
+
 // ---- slices -------------------------------------------------------------------------------------
 
 // A bound of a slice as a scalar: negative ones count from the end, and all are between 0 and the
@@ -396,6 +423,7 @@ bool array_op_rewrite(Arrays *a, Op *op)
 	case OP_PD_ARRAY_WRITE: return write_rewrite(a, op);
 	case OP_PD_ARRAY_READ: return read_rewrite(a, op);
 	case OP_PD_ARRAY_LENGTH: return length_rewrite(a, op);
+	case OP_PD_ARRAY_HAS: return has_rewrite(a, op);
 	case OP_PD_ARRAY_SLICE: return slice_rewrite(a, op);
 	case OP_PD_ARRAY_TO_TENSOR: return array_join_rewrite(a, op);
 	case OP_PD_FEED: return feed_rewrite(a, op);

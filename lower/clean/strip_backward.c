@@ -1,7 +1,7 @@
 // Takes out again what --grad put in: the inverse of differentiate() (lower/grad), whose marks it
 // goes by: `backward` on inputs, on fetches, on the first operation behind the program's own and on
-// sizes of rounds that are kept, `kept` on a loop that counts its rounds, and maybe keeps what they
-// need, in its last variables.
+// what rounds note, `kept` on a loop that counts its rounds, and maybe keeps what they need, in its
+// last variables, and on branches and loops in it that hand on what is noted.
 // Run by lower/pipeline.c.
 #include "ir/build/build.h"
 #include "lower/clean/clean.h"
@@ -49,16 +49,6 @@ static void erase_made(Value *v)
 		erase_made(one);
 }
 
-// Sizes of rounds as numbers, which were only made to be kept.
-static void erase_sizes(Block *body)
-{
-	for (Op *op = body->last, *prev; op; op = prev) {
-		prev = op->prev;
-		if (op->code == OP_LOOP_NEST && is_marked(op) && !value_used(op_result(op, 0)))
-			op_erase(op);
-	}
-}
-
 static void erase_pushes(Block *body)
 {
 	for (Op *op = body->first, *next; op; op = next) {
@@ -69,7 +59,7 @@ static void erase_pushes(Block *body)
 }
 
 // Without the variables behind the first n: what the blocks' ends give for them, and the arguments.
-static void end_shorten(Block *block, int n)
+static void end_shorten(Block *block, int n, bool args)
 {
 	const int first = n + (block->last->code == OP_CF_COND_YIELD);
 	while (block->last->noperand > first) {
@@ -77,8 +67,62 @@ static void end_shorten(Block *block, int n)
 		op_remove_operand(block->last, block->last->noperand - 1);
 		erase_made(v);
 	}
-	while (block->narg > n)
+	while (args && block->narg > n)
 		block_remove_arg(block, block->narg - 1);
+}
+
+// In a loop: a branch, or a loop, without what it hands on for the gradient of the loop around it.
+static Op *inner_strip(Op *op)
+{
+	const int n = op->nresult - (int)op_int(op, "kept", 0), loop = op->code == OP_PD_WHILE;
+	const Type **types = NEW_ARRAY(op->ctx->arena, (size_t)n + 1, const Type *);
+	Value **given = NEW_ARRAY(op->ctx->arena, (size_t)(loop ? n : op->noperand) + 1, Value *);
+	for (int i = 0; i < n; i++)
+		types[i] = op->results[i].type;
+	for (int i = 0; i < (loop ? n : op->noperand); i++)
+		given[i] = op_operand(op, i);
+	Op *without = op_new(op->ctx, op->code, op->loc, n, types, loop ? n : op->noperand, given,
+	                     op->nregion, 0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(without, op->attrs[i].name, op->attrs[i].attr);
+	op_set_attr(without, "kept", NULL);
+	op_insert_before(op, without);
+	op_take_regions(without, op, op->nregion);
+	for (int i = 0; i < n; i++)
+		value_take(op_result(op, i), op_result(without, i));
+	op_erase(op);
+	return without;
+}
+
+static bool is_read(Op *op, int from)
+{
+	for (int i = from; i < op->nresult; i++)
+		if (value_used(op_result(op, i)))
+			return true;
+	return false;
+}
+
+// What rounds note for their gradient, in branches and loops, too: sizes as numbers, and what they
+// change of arrays.
+static void block_strip(Block *b)
+{
+	for (Op *op = b->last, *prev; op; op = prev) {
+		prev = op->prev;
+		const int kept = (int)op_int(op, "kept", 0);
+		if (is_marked(op) && !is_read(op, 0)) {
+			op_erase(op);
+			continue;
+		}
+		if (kept > 0 && kept <= op->nresult && !is_read(op, op->nresult - kept)) {
+			op = inner_strip(op);
+			for (int r = op->nregion; r-- > 0;)
+				if (op->regions[r].first)
+					end_shorten(op->regions[r].first, op->nresult, op->code == OP_PD_WHILE);
+		}
+		for (int r = 0; r < op->nregion; r++)
+			if (op->regions[r].first)
+				block_strip(op->regions[r].first);
+	}
 }
 
 // The loop as it was, in its place.
@@ -106,9 +150,9 @@ static bool loop_strip(Op *loop)
 	op_set_attr(without, "kept", NULL);
 	op_insert_before(loop, without);
 	op_take_regions(without, loop, 2);
-	end_shorten(without->regions[1].first, n);
-	end_shorten(without->regions[0].first, n);
-	erase_sizes(without->regions[1].first);
+	end_shorten(without->regions[1].first, n, true);
+	end_shorten(without->regions[0].first, n, true);
+	block_strip(without->regions[1].first);
 	for (int i = 0; i < n; i++)
 		value_take(op_result(loop, i), op_result(without, i));
 	op_erase(loop);

@@ -90,9 +90,58 @@ static void kept_add(Kept *k, const Type *t, int64_t rounds)
 		k->bytes = INT64_MAX;
 }
 
+// What a value of an array's type is made of: an array before a write, a branch or a loop; of an
+// argument of a loop, what that begins with, *rounds times as often then. Sets *notes where the
+// loop has it for a gradient.
+static const Value *array_before(const Value *v, int64_t *rounds, bool *notes)
+{
+	const Op *op = v->def ? v->def : value_op(v);
+	if (op->code == OP_PD_WHILE) {
+		*notes |= (int64_t)v->index >= op->nresult - op_int(op, "kept", 0);
+		if (!v->def && __builtin_mul_overflow(*rounds, op_int(op, "most_rounds", 0), rounds))
+			*rounds = INT64_MAX;
+		return op_operand(op, (int)v->index);
+	}
+	if (op_is_branch(op))
+		return op_operand(op->regions[0].first->last, (int)v->index);
+	return op->code == OP_PD_ARRAY_WRITE ? op_operand(op, 0) : NULL;
+}
+
+// Whether another side of the branch around it writes in its place.
+static bool is_other_side(const Op *write)
+{
+	const Op *branch = op_parent(write);
+	if (!branch || !op_is_branch(branch) || branch->regions[0].first == write->block)
+		return false;
+	const Value *given = op_operand(branch->regions[0].first->last, 0);
+	const Op *first = given ? given->def : NULL;
+	return first && first->code == OP_PD_ARRAY_WRITE &&
+	       op_operand(first, 0) == op_operand(write, 0) &&
+	       op_operand(first, 1) == op_operand(write, 1);
+}
+
+// An element of an array that is there for a gradient.
+static bool element_visit(Kept *k, const Op *write)
+{
+	const Value *array = op_operand(write, 0);
+	int64_t rounds = 1;
+	bool notes = false;
+	for (const Value *before = array; before; before = array_before(array, &rounds, &notes))
+		array = before;
+	if (!notes || is_other_side(write))
+		return true;
+	if (!rounds)
+		k->ok = fail(k->module, "--stack-budget: a loop takes an unknown number of rounds", 0, 0);
+	else
+		kept_add(k, op_operand(write, 2)->type, rounds);
+	return k->ok;
+}
+
 static bool kept_visit(Op *op, void *arg)
 {
 	Kept *k = arg;
+	if (op->code == OP_PD_ARRAY_WRITE)
+		return element_visit(k, op);
 	if (op->code != OP_PD_WHILE || !op->nresult)
 		return true;
 	const Attr *said = op_attr(op, "checkpoints");

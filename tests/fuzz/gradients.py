@@ -20,8 +20,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent)]
 import mkmodel
 
 H = 2e-4
-REFUSED = ('the gradient of a loop that must keep an array of every round is not supported',
-           'the model needs more memory than 64 bits can count')
+REFUSED = ('the model needs more memory than 64 bits can count',)
 
 
 def dsl():
@@ -92,7 +91,7 @@ class Program:
                 self.loop(names, depth, counters)
             elif kind < 0.4 and depth < 4:
                 self.branch(names, depth, counters)
-            elif kind < 0.5 and self.arrays and counters:
+            elif kind < 0.5 and self.arrays and (counters or depth):
                 self.array(names, counters)
             elif kind < 0.6 and self.growing:
                 g = self.rng.choice(self.growing)
@@ -143,14 +142,18 @@ class Program:
             self.emit('}')
 
     def array(self, names, counters):
-        a, i = self.arrays[0], counters[-1]
-        if self.rng.random() < 0.5:
-            at, h = self.new('j'), self.new('h')
-            self.emit(f'{at} = int 0')
+        a, kind = self.arrays[0], self.rng.random()
+        if kind > 0.7 and counters:  # in a branch a position may be skipped
+            self.emit(f'{a} = write {self.rng.choice(names)} {counters[-1]}')
+            return
+        at = self.new('j')
+        self.emit(f'{at} = int 0')
+        if kind < 0.5:
+            h = self.new('h')
             self.emit(f'{h} = read {a} {at}')
             names.append(h)
         else:
-            self.emit(f'{a} = write {self.rng.choice(names)} {i}')
+            self.emit(f'{a} = write {self.rng.choice(names)} {at}')
 
 
 # ---- checks -----------------------------------------------------------------------------------------------------
