@@ -191,6 +191,17 @@ void op_take_regions(Op *op, Op *from, int n)
 	}
 }
 
+Op *op_remake(Op *op, int nresult, const Type *const *types, int noperand, Value *const *operands)
+{
+	Op *with = op_new(op->ctx, op->code, op->loc, nresult, types, noperand, operands, op->nregion,
+	                  0);
+	for (int i = 0; i < op->nattr; i++)
+		op_set_attr(with, op->attrs[i].name, op->attrs[i].attr);
+	op_insert_before(op, with);
+	op_take_regions(with, op, op->nregion);
+	return with;
+}
+
 bool op_contains(const Op *op, enum OpCode code)
 {
 	for (int r = 0; r < op->nregion; r++)
@@ -335,6 +346,11 @@ int op_ints(const Op *op, const char *name, int64_t *out, int max)
 bool value_used(const Value *v)
 {
 	return v->uses != NULL;
+}
+
+bool value_is_constant(const Value *v)
+{
+	return v->def && v->def->info->traits & TRAIT_CONSTANT;
 }
 
 int value_use_count(const Value *v)

@@ -133,6 +133,9 @@ static inline bool reduce_is_order(ReduceKind kind)
 int op_ints(const Op *op, const char *name, int64_t *out, int max);
 // Moves the first n regions of `from` to op, which has none yet.
 void op_take_regions(Op *op, Op *from, int n);
+// In front of op: one like it, with these results and operands, and its attributes and regions. Who
+// calls hands its uses on and erases it.
+Op *op_remake(Op *op, int nresult, const Type *const *types, int noperand, Value *const *operands);
 bool op_contains(const Op *op, enum OpCode code); // in its regions, at any depth
 Op *op_parent(const Op *op);                      // the operation around its block; NULL at the top
 // Whether v is a result of op, or made inside of it, arguments of its regions included.
@@ -140,6 +143,7 @@ bool value_is_within(const Value *v, const Op *op);
 bool op_is_before(const Op *a, const Op *b); // in one block (linear)
 bool value_used(const Value *v);
 int value_use_count(const Value *v);
+bool value_is_constant(const Value *v); // what a constant operation gives
 // Whether both have the same attributes.
 bool op_attrs_equal(const Op *a, const Op *b);
 // Whether gradients go into the operation's operands, but not through its results: a detach.

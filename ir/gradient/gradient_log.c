@@ -179,13 +179,9 @@ static Op *with_notes(Writer *w, Op *op, int ninit, Value *const *inits)
 	const Type **types = NEW_ARRAY(w->c->arena, (size_t)n + NOTES, const Type *);
 	for (int i = 0; i < n + NOTES; i++)
 		types[i] = i < n ? op->results[i].type : w->types[i - n];
-	Op *with = op_new(w->c, op->code, op->loc, n + NOTES, types, ninit, inits, op->nregion, 0);
-	for (int i = 0; i < op->nattr; i++)
-		op_set_attr(with, op->attrs[i].name, op->attrs[i].attr);
+	Op *with = op_remake(op, n + NOTES, types, ninit, inits);
 	if (w->marks)
 		op_set_attr(with, "kept", attr_int(w->c, op_int(op, "kept", 0) + NOTES));
-	op_insert_before(op, with);
-	op_take_regions(with, op, op->nregion);
 	for (int i = 0; i < n; i++)
 		value_take(op_result(op, i), op_result(with, i));
 	op_erase(op);
@@ -291,18 +287,13 @@ static void loop_add_notes(Loop *l, const Type *const *more)
 		types[n + k] = more[k];
 		inits[n + k] = gradient_array_empty(&b, more[k]);
 	}
-	Op *with = op_new(c, loop->code, loop->loc, loop->nresult + NOTES, types,
-	                  loop->noperand + NOTES, inits, 3, 0);
-	for (int i = 0; i < loop->nattr; i++)
-		op_set_attr(with, loop->attrs[i].name, loop->attrs[i].attr);
-	op_insert_before(loop, with);
+	Op *with = op_remake(loop, loop->nresult + NOTES, types, loop->noperand + NOTES, inits);
+	l->forward = with;
 	for (int r = 0; r < 3; r++)
 		region_notes(l, r, more);
-	op_take_regions(with, loop, 3);
 	for (int i = 0; i < loop->nresult; i++)
 		value_take(op_result(loop, i), op_result(with, i + (i < n ? 0 : NOTES)));
 	op_erase(loop);
-	l->forward = with;
 }
 
 // ---- the loop backwards -------------------------------------------------------------------------

@@ -127,22 +127,18 @@ static bool says_size(const Op *op, const Dim *sym)
 	return attrs_mention(op, sym) || results_mention(op, sym);
 }
 
-// Whether op, which is `around` or in it, reads a tensor from around that with the symbol in a
-// size. What an array holds has a size only once it is read.
-static bool reads_size(const Op *around, const Op *op, const Dim *sym)
+typedef struct SizeIn {
+	const Op *op;
+	const Dim *sym;
+} SizeIn;
+
+// Whether v is a tensor from around the operation with the symbol in a size. What an array holds
+// has a size only once it is read.
+static bool brings_size(const Value *v, const void *arg)
 {
-	for (int i = 0; i < op->noperand; i++) {
-		const Value *v = op_operand(op, i);
-		if (v && v->type->kind != TY_ARRAY && type_mentions(v->type, sym) &&
-		    !value_is_within(v, around))
-			return true;
-	}
-	for (int i = 0; i < op->nregion; i++)
-		for (const Block *b = op->regions[i].first; b; b = b->next)
-			for (const Op *inner = b->first; inner; inner = inner->next)
-				if (reads_size(around, inner, sym))
-					return true;
-	return false;
+	const SizeIn *in = arg;
+	return v->type->kind != TY_ARRAY && type_mentions(v->type, in->sym) &&
+	       !value_is_within(v, in->op);
 }
 
 // Whether op gives the symbol its value.
@@ -157,7 +153,8 @@ static bool finds_size(const Op *op, const Dim *sym)
 	}
 	for (int i = 0; i < op->nresult; i++)
 		finds |= type_has_size(op->results[i].type, sym);
-	return finds && op->code != OP_LOOP_NEST && !attrs_mention(op, sym) && !reads_size(op, op, sym);
+	return finds && op->code != OP_LOOP_NEST && !attrs_mention(op, sym) &&
+	       !op_reads_any(op, brings_size, &(SizeIn){op, sym});
 }
 
 static bool says_beside(const Block *b, const Op *but, const Dim *sym)

@@ -120,25 +120,11 @@ static void results_move(Arrays *a, Op *op, Op *with)
 	}
 }
 
-// An operation like op with these operands and results, in its place; its regions move along. The
-// new results still have to be used.
-static Op *op_remake(Arrays *a, Op *op, const ValueList *operands, int nresult,
-                     const Type *const *types)
-{
-	Op *with = op_new(a->ctx, op->code, op->loc, nresult, types, operands->n, operands->values,
-	                  op->nregion, 0);
-	with->attrs = op->attrs;
-	with->nattr = op->nattr;
-	op_insert_before(op, with);
-	op_take_regions(with, op, op->nregion);
-	return with;
-}
-
 static bool control_rewrite(Arrays *a, Op *op, int depth)
 {
 	const Type **types;
 	ValueList operands = operands_expand(a, op), results = results_types(a, op, &types);
-	Op *with = op_remake(a, op, &operands, results.n, types);
+	Op *with = op_remake(op, results.n, types, operands.n, operands.values);
 	for (int i = 0; i < with->nregion; i++) {
 		Region *r = &with->regions[i];
 		for (Block *b = r->first; b; b = b->next)
@@ -175,7 +161,7 @@ static bool op_rewrite(Arrays *a, Op *op, int depth)
 		ok = control_rewrite(a, op, depth);
 	else if (ends && op_has_array(a, op)) {
 		ValueList operands = operands_expand(a, op);
-		op_remake(a, op, &operands, 0, NULL);
+		op_remake(op, 0, NULL, operands.n, operands.values);
 		op_erase(op);
 	} else if (op_has_array(a, op))
 		ok = array_op_rewrite(a, op);

@@ -94,7 +94,7 @@ static bool result_resolve(Op *op, int i, Value *root)
 }
 
 // The same operation without its region `init`, and without results that are stacks.
-static void op_remake(Op *op)
+static void results_drop(Op *op)
 {
 	const Type **types = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, const Type *);
 	Value **operands = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, Value *);
@@ -171,7 +171,7 @@ static bool control_resolve(Op *op, int depth)
 			return false;
 	}
 	if (any)
-		op_remake(op);
+		results_drop(op);
 	return true;
 }
 
@@ -475,12 +475,7 @@ static bool control_rewrite(Stacks *s, Op *op, int depth)
 		operands[op->noperand + i] = before[i];
 	}
 	int noperand = op->noperand + (op->code == OP_PD_WHILE ? added : 0);
-	Op *with = op_new(s->ctx, op->code, op->loc, n + added, types, noperand, operands, op->nregion,
-	                  0);
-	with->attrs = op->attrs;
-	with->nattr = op->nattr;
-	op_insert_before(op, with);
-	op_take_regions(with, op, op->nregion);
+	Op *with = op_remake(op, n + added, types, noperand, operands);
 	for (int i = 0; i < n; i++) {
 		with->results[i].name = op->results[i].name;
 		value_replace(&op->results[i], &with->results[i]);

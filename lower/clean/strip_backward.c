@@ -81,13 +81,8 @@ static Op *inner_strip(Op *op)
 		types[i] = op->results[i].type;
 	for (int i = 0; i < (loop ? n : op->noperand); i++)
 		given[i] = op_operand(op, i);
-	Op *without = op_new(op->ctx, op->code, op->loc, n, types, loop ? n : op->noperand, given,
-	                     op->nregion, 0);
-	for (int i = 0; i < op->nattr; i++)
-		op_set_attr(without, op->attrs[i].name, op->attrs[i].attr);
+	Op *without = op_remake(op, n, types, loop ? n : op->noperand, given);
 	op_set_attr(without, "kept", NULL);
-	op_insert_before(op, without);
-	op_take_regions(without, op, op->nregion);
 	for (int i = 0; i < n; i++)
 		value_take(op_result(op, i), op_result(without, i));
 	op_erase(op);

@@ -155,7 +155,7 @@ static Value *change_layout(Layout *l, Value *v, enum OpCode code, const Type *t
 	Builder b = builder_after(l, v);
 	if (layouts_agree(l, code == OP_KERNEL_BLOCK ? v->type : type))
 		return build_view(&b, v, type->rank, type->dims);
-	if (!target_has(l->target, code) && !(v->def && v->def->info->traits & TRAIT_CONSTANT))
+	if (!target_has(l->target, code) && !value_is_constant(v))
 		return code == OP_KERNEL_BLOCK ? block_by_nest(&b, v, type) : unblock_by_nest(&b, v, type);
 	Op *op = op_new(l->ctx, code, b.loc, 1, &type, 1, &v, 0, 0);
 	op_set_attr(op, key, attr_int(l->ctx, n));

@@ -151,11 +151,6 @@ static Value *pack_by_nest(const Product *p, Value *y, const Type *type)
 	return nest_close(&n, load_or(b, pred, build_scalar_f(b, type->dtype, 0), y, at));
 }
 
-static bool value_is_constant(const Value *v)
-{
-	return v->def && v->def->info->traits & TRAIT_CONSTANT;
-}
-
 static Value *pack(const Layout *l, const Product *p, Value *y)
 {
 	const Type *type = packed_type(l, p, y->type);
@@ -187,12 +182,9 @@ static Value *gemm(const Product *p, Value *x, Value *packed)
 }
 
 // One matrix on the right: all leading axes of the left are rows.
-static Value *product_flat(const Layout *l, Product *p, Builder *b, Value *x)
+static Value *product_flat(const Layout *l, const Product *p, Builder *b, Value *x)
 {
-	Context *c = l->ctx;
-	const Type *t = x->type, *ty = p->y->type;
-	for (int i = 0; i < t->rank - 2; i++)
-		p->rows = dim_mul(c, t->dims[i], p->rows);
+	const Type *ty = p->y->type;
 	Value *y = build_view(b, p->y, 2, ty->dims + ty->rank - 2);
 	Value *flat = build_view(b, x, 2, (const Dim *[]){p->rows, p->k});
 	return y && flat ? gemm(p, flat, pack(l, p, y)) : NULL;
@@ -210,25 +202,25 @@ static Value *product_batched(const Layout *l, const Product *p, Builder *b, Val
 // packed in front of it.
 static bool packs_in_vain(const Product *p)
 {
-	const Type *tx = p->x->type, *ty = p->y->type;
-	const Dim *rows = p->m, *numbers = type_numel(p->op->ctx, ty);
+	const Type *t = p->y->type;
+	const Dim *numbers = type_numel(p->op->ctx, t);
 	const Block *made = p->y->def ? p->y->def->block : p->y->block;
-	for (int i = 0; i < tx->rank - 2 && is_one_matrix(ty); i++)
-		rows = dim_mul(p->op->ctx, rows, tx->dims[i]);
-	if (value_is_constant(p->y) || made != p->op->block || !dim_is_const(rows) ||
-	    !dim_is_const(numbers))
-		return false;
-	return rows->value <= FEW_ROWS && numbers->value > NEAR_BYTES / (int64_t)dtype_size(ty->dtype);
+	return !value_is_constant(p->y) && made == p->op->block && dim_is_const(p->rows) &&
+	       dim_is_const(numbers) && p->rows->value <= FEW_ROWS &&
+	       numbers->value > NEAR_BYTES / (int64_t)dtype_size(t->dtype);
 }
 
 static Value *product_packed(const Layout *l, Product *p, Builder *b)
 {
+	const bool one = is_one_matrix(p->y->type);
+	if (one)
+		p->rows = dim_mul(l->ctx, p->m, matrix_count(l->ctx, p->x->type));
 	if (packs_in_vain(p))
 		return NULL;
 	Value *x = p->transpose_x ? swap_last_axes(b, p->x) : p->x;
 	if (!x)
 		return NULL;
-	return is_one_matrix(p->y->type) ? product_flat(l, p, b, x) : product_batched(l, p, b, x);
+	return one ? product_flat(l, p, b, x) : product_batched(l, p, b, x);
 }
 
 static Value *matmul(const Product *p, Value *x, Value *y, const Type *out, const CudaSchedule *s)
