@@ -15,7 +15,8 @@ SOURCES += codegen/func/estimate.c codegen/func/func.c codegen/func/guards.c cod
 SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
 	codegen/model/declare.c codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
-SOURCES += codegen/nest/clip.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c codegen/nest/lanes.c \
+SOURCES += codegen/nest/clip.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \
+	codegen/nest/lanes.c codegen/nest/lanes_row.c \
 	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c
 SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
@@ -117,6 +118,7 @@ TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.
 	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scan_across.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
 	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \
 	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/vector_gnu.c.in \
+	codegen/nest/kernels/vector_gnu_sums.c.in \
 	codegen/nest/kernels/vector_plain.c.in
 TEXTS += codegen/text/kernels/complex.c.in codegen/text/kernels/math.c.in codegen/text/kernels/prelude.c.in
 TEXTS += runtime_stub/cudaemu/api.cc runtime_stub/cudaemu/banks.cc runtime_stub/cudaemu/block.cc \

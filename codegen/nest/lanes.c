@@ -5,15 +5,18 @@
 //   for (j0 = 0; j0 + W <= J; j0 += W) {
 //       float acc[W];  for (l) acc[l] = 0;
 //       for (k) for (l) acc[l] += a[k] * b[k * J + j0 + l];
-//       for (l) out[j0 + l] = acc[l];
+//       vf_store(&out[j0], vf_load(acc));
 //   }
 //
+// GCC would make a memcpy of `for (l) out[j0 + l] = acc[l]`, and keep the sums in memory for it.
 // A block is cut into groups, each one lane loop: reductions end a group, values that outlive their
 // group are arrays, and what does not change from lane to lane is printed between them. Called by
 // nest.c.
-#include "codegen/nest/nest.h"
+#include "codegen/nest/lanes.h"
+#include "codegen/nest/region.h"
 #include "ir/base/vec.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef enum Finish {
@@ -21,14 +24,6 @@ typedef enum Finish {
 	FINISH_STORE,
 	FINISH_ADD
 } Finish; // what the last group of a block does
-
-typedef struct LaneTile {
-	Nest *n;
-	Lanes lanes;
-	int width;
-	int ngroup, cgroup; // the group being gathered
-	const Op **group;
-} LaneTile;
 
 // What ends a block.
 typedef struct BlockEnd {
@@ -45,11 +40,13 @@ static bool value_moves(const LaneTile *l, const Value *v)
 	return lane_state(&l->lanes, v) == LANE_MOVES;
 }
 
-static void tile_init(LaneTile *l, Nest *n)
+void lane_tile_init(LaneTile *l, Nest *n)
 {
 	*l = (LaneTile){.n = n};
 	l->lanes = (Lanes){.ctx = n->k->ctx, .body = n->body, .merged = &n->s.merged};
 	l->lanes.arg = n->loops[n->nloop - 1].arg;
+	pointer_map_init(&l->sums, n->k->arena);
+	n->tile = l;
 	lanes_find(&l->lanes, n->k->arena);
 }
 
@@ -109,9 +106,57 @@ static bool end_print(LaneTile *l, const BlockEnd *end, int depth)
 	return true;
 }
 
+bool lane_stores_sums(const Nest *n)
+{
+	const Op *end = block_terminator(n->body);
+	const DType t = n->op->results[0].type->dtype;
+	for (int i = 0; i < end->noperand; i++) {
+		const Op *sum = op_operand(end, i)->def;
+		if (!sum || sum->code != OP_LOOP_REDUCE || sum->block != n->body ||
+		    reduce_is_position(reduce_kind(sum)) || n->op->results[i].type->dtype != t ||
+		    nest_level(n, &sum->results[0]) != n->nloop)
+			return false;
+	}
+	return (t == DT_F32 || t == DT_F64) && n->k->target->vector && !n->turned;
+}
+
+// The index `at` lanes behind `first`.
+static const char *index_later(Arena *a, const char *first, int at)
+{
+	if (!at)
+		return first;
+	return strcmp(first, "0") ? arena_printf(a, "(%s + %d)", first, at) : arena_printf(a, "%d", at);
+}
+
+static bool sums_store(LaneTile *l, int depth)
+{
+	Nest *n = l->n;
+	KernelFunc *k = n->k;
+	const Op *end = block_terminator(n->body);
+	const Value *arg = n->loops[n->nloop - 1].arg;
+	const DType t = n->op->results[0].type->dtype;
+	const char *v = tile_vector_name(t), *lane = pointer_map_get(&n->s.names, arg);
+	if (!tile_moves(k, t))
+		return false;
+	for (int at = 0; at < l->width; at += target_lanes(k->target, t)) {
+		pointer_map_set(&n->s.names, arg, index_later(k->arena, l->first, at));
+		const char *index = nest_result_index(n);
+		if (!index)
+			return false;
+		for (int i = 0; i < end->noperand; i++)
+			text_line(n->out, depth, "%s_store(&%s[%s], %s_load(&%s[%d]));", v, kernel_result(k, i),
+			          expression_unwrap(k->arena, index), v,
+			          (const char *)pointer_map_get(&l->sums, op_operand(end, i)), at);
+	}
+	pointer_map_set(&n->s.names, arg, lane);
+	return true;
+}
+
 static bool lane_loop_print(LaneTile *l, const BlockEnd *end, int depth)
 {
 	Text *out = l->n->out;
+	if (end && end->finish == FINISH_STORE && l->stores)
+		return sums_store(l, depth);
 	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++) {", l->width);
 	for (int i = 0; i < l->ngroup; i++)
 		if (nest_needed(l->n, l->group[i]) && !element_print(l, l->group[i], end, depth + 1))
@@ -283,123 +328,22 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 		n->s.nknown--;
 		nest_renew(n);
 	}
-	pointer_map_set(&n->s.names, &op->results[0],
-	                scalar_round(n->k, op->results[0].type, acc.element));
+	const char *sum = scalar_round(n->k, op->results[0].type, acc.element);
+	pointer_map_set(&n->s.names, &op->results[0], sum);
+	if (op->block == n->body)
+		pointer_map_set(&l->sums, &op->results[0], acc.name);
 	return true;
 }
 
-// ---- the tile -----------------------------------------------------------------------------------
-
-// Few results are not worth a tile.
-enum { MIN_LANES = 2 };
-
-// Whether a reduction ends at a count that may differ from lane to lane.
-static bool counts_differ(const Nest *n, const Block *b)
-{
-	for (const Op *op = b->first; op; op = op->next) {
-		if (op->code != OP_LOOP_REDUCE)
-			continue;
-		if (op_operand(op, 0) && (b != n->body || nest_level(n, op_operand(op, 0)) == n->nloop))
-			return true;
-		if (counts_differ(n, op->regions[0].first))
-			return true;
-	}
-	return false;
-}
-
-bool nest_wants_lanes(Nest *n)
-{
-	const Loop *inner = &n->loops[n->nloop - 1];
-	if (counts_differ(n, n->body))
-		return false;
-	if (n->k->target->simt || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
-		return false;
-	Strides out = {0}, in = {0};
-	bool any = false;
-	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->code != OP_LOOP_REDUCE || !nest_needed(n, op) ||
-		    nest_level(n, &op->results[0]) != n->nloop)
-			continue;
-		const Block *b = op->regions[0].first;
-		strides_count(b, inner->arg, &out);
-		if (b->narg)
-			strides_count(b, b->args[b->narg - 1], &in);
-		any = true;
-	}
-	return any && (!out.n[2] || out.n[2] < in.n[2]);
-}
-
-// Whether a tile has one accumulator: one reduction hangs on it, with none inside.
-static bool accumulates_once(const Nest *n)
-{
-	int count = 0;
-	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->code != OP_LOOP_REDUCE)
-			continue;
-		count++;
-		for (const Op *in = op->regions[0].first->first; in; in = in->next)
-			count += in->code == OP_LOOP_REDUCE;
-	}
-	return count == 1;
-}
-
-// The width of a tile: all of a short row, for its rest would be a second loop over the reduction
-// that waits for each sum; else one vector, whose accumulator stays in a register, or several of a
-// long row, which use up the lines of a cache that may not be there for the next tile any more.
-static int tile_width(const Nest *n)
-{
-	enum { VECTORS = 4, LONG = 16 };
-	const int lanes = n->k->target->lanes;
-	const Loop *inner = &n->loops[n->nloop - 1];
-	const int64_t row = dim_is_const(inner->extent) && !inner->end ? inner->extent->value : 0;
-	if (row >= LONG * lanes && accumulates_once(n))
-		return VECTORS * lanes;
-	return row > 0 && row < 2 * lanes ? (int)row : lanes;
-}
-
-static bool tile_print(LaneTile *l, int width, const char *arg, int depth)
+bool lane_tile_print(LaneTile *l, int width, const char *first, int depth)
 {
 	Nest *n = l->n;
+	const char *arg = strcmp(first, "0") ? arena_printf(n->k->arena, "(%s + l)", first) : "l";
 	l->width = width;
+	l->first = first;
+	l->stores = lane_stores_sums(n) &&
+	            width % target_lanes(n->k->target, n->op->results[0].type->dtype) == 0;
 	pointer_map_set(&n->s.names, n->loops[n->nloop - 1].arg, arg);
 	BlockEnd end = {.finish = FINISH_STORE};
 	return lanes_block_print(l, n->body, &end, depth);
-}
-
-bool nest_lanes_print(Nest *n, int depth)
-{
-	LaneTile l;
-	tile_init(&l, n);
-	n->tile = &l;
-	const Loop *inner = &n->loops[n->nloop - 1];
-	int width = tile_width(n);
-	if (dim_is(inner->extent, width))
-		return tile_print(&l, width, "l", depth);
-	const char *j = kernel_local(n->k, "i"),
-			   *extent = inner->end ? inner->end : kernel_dim(n->k, inner->extent);
-	const char *arg = arena_printf(n->k->arena, "(%s + l)", j);
-	text_line(n->out, depth, "int64_t %s = %s;", j, inner->first ? inner->first : "0");
-	text_line(n->out, depth, "for (; %s + %d <= %s; %s += %d) {", j, width, extent, j, width);
-	if (!tile_print(&l, width, arg, depth + 1))
-		return false;
-	text_line(n->out, depth, "}");
-	if (dim_is_const(inner->extent)) {
-		int rest = (int)(inner->extent->value % width);
-		if (!rest)
-			return true;
-		if (inner->end) // one part of the loop has the rest
-			text_line(n->out, depth, "if (%s < %s) {", j, extent);
-		else
-			text_line(n->out, depth, "{");
-		if (!tile_print(&l, rest, arg, depth + 1))
-			return false;
-		text_line(n->out, depth, "}");
-		return true;
-	}
-	text_line(n->out, depth, "for (; %s < %s; %s++) {", j, extent, j);
-	pointer_map_set(&n->s.names, inner->arg, j);
-	if (!nest_element_print(n, depth + 1))
-		return false;
-	text_line(n->out, depth, "}");
-	return true;
 }

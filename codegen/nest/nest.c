@@ -12,7 +12,7 @@ enum { STRIP = 64, MAX_TURNED_LANES = 64 };
 
 // ---- printing -----------------------------------------------------------------------------------
 
-static const char *output_index(Nest *n)
+const char *nest_result_index(Nest *n)
 {
 	const char *sum = NULL;
 	Arena *a = n->k->arena;
@@ -46,7 +46,7 @@ static const char *stored_value(Nest *n, const Value *v, int depth)
 
 bool nest_stores_print(Nest *n, int depth)
 {
-	const char *index = output_index(n);
+	const char *index = nest_result_index(n);
 	const Op *end = block_terminator(n->body);
 	const char **values = NEW_ARRAY(n->k->arena, (size_t)end->noperand + 1, const char *);
 	if (!index)

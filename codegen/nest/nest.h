@@ -98,6 +98,8 @@ bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *don
 // clip.c.
 bool reduce_clip(Nest *n, const Op *reduce, Loop *loops, int nloop,
                  bool (*fixed)(Nest *n, const Value *v), int depth);
+// Where the results of these rounds stand; NULL after a diagnostic.
+const char *nest_result_index(Nest *n);
 bool nest_stores_print(Nest *n, int depth);
 // The scalars of the innermost loop, and the stores.
 bool nest_element_print(Nest *n, int depth);

@@ -1,7 +1,7 @@
 // Prints loop.reduce as C loops: one accumulator, or a lane of them where the reduced elements lie
 // side by side, so that compilers vectorise float sums without -ffast-math. Called by scalar.c;
 // nest.c has the third form, lanes over the results.
-#include "codegen/nest/nest.h"
+#include "codegen/nest/region.h"
 #include "lower/target/target.h"
 
 #include <string.h>
@@ -179,6 +179,19 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
 	}
 }
 
+// Declares an array of lanes that begin with `neutral`. Zeros are an initialiser: of a loop gcc
+// makes a memset, and keeps the array in memory for it.
+static void array_open(const char *type, const char *name, int lanes, const char *neutral,
+                       int depth, Text *out)
+{
+	const bool zero = strspn(neutral, "0.f") == strlen(neutral);
+	text_line(out, depth, zero ? "%s %s[%d] = {0};" : "%s %s[%d];", type, name, lanes);
+	if (zero)
+		return;
+	text_line(out, depth, "for (int l = 0; l < %d; l++)", lanes);
+	text_line(out, depth + 1, "%s[l] = %s;", name, neutral);
+}
+
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out)
 {
 	KernelFunc *k = s->k;
@@ -200,15 +213,9 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 		a->best = value;
 		return true;
 	}
-	text_line(out, depth, "%s %s[%d];", type, a->name, lanes);
+	array_open(type, a->name, lanes, arg ? "0" : neutral, depth, out);
 	if (arg)
-		text_line(out, depth, "%s %s[%d];", kernel_scalar(s->k, a->type), value, lanes);
-	text_line(out, depth, "PDRT_LANES for (int l = 0; l < %d; l++)%s", lanes, arg ? " {" : "");
-	text_line(out, depth + 1, "%s[l] = %s;", a->name, arg ? "0" : neutral);
-	if (arg) {
-		text_line(out, depth + 1, "%s[l] = %s;", value, neutral);
-		text_line(out, depth, "}");
-	}
+		array_open(kernel_scalar(s->k, a->type), value, lanes, neutral, depth, out);
 	a->element = arena_printf(k->arena, "%s[l]", a->name);
 	a->best = arena_printf(k->arena, "%s[l]", value);
 	return true;
@@ -307,71 +314,166 @@ static bool block_is_simple(const Block *b)
 	return true;
 }
 
-// How many accumulators side by side: 0 when the reduced elements do not lie so.
+// The elements of a vector that are accumulated.
+static int reduce_lanes(const Reduction *r)
+{
+	const Type *t = r->op->results[0].type;
+	const bool wide = t->kind == TY_SCALAR && dtype_size(t->dtype) == dtype_size(DT_F64);
+	return wide ? target_lanes(r->s->k->target, DT_F64) : r->s->k->target->lanes;
+}
+
+// How many accumulators side by side: two vectors, which do not wait for each other, but one of few
+// elements, and four of many that are compared, for clang 14 has two in pieces then; 0 when the
+// elements do not lie so.
 static int lanes_wanted(Reduction *r)
 {
-	const Target *t = r->s->k->target;
 	const Block *b = r->op->regions[0].first;
+	const int lanes = reduce_lanes(r);
 	ReduceKind kind = reduce_kind(r->op);
 	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || reduce_is_order(kind);
-	if (t->simt || !fits || !r->nloop || !block_is_simple(b))
+	if (r->s->k->target->simt || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
 	Strides count = {0};
 	strides_count(b, inner->arg, &count);
 	if (count.n[2] || !count.n[1])
 		return 0;
-	if (dim_is_const(inner->extent) && inner->extent->value < 2 * t->lanes)
-		return 0;
-	return dim_is_const(inner->extent) && inner->extent->value < 8 * t->lanes ? t->lanes
-	                                                                          : 4 * t->lanes;
+	const int64_t n = dim_is_const(inner->extent) ? inner->extent->value : INT64_MAX;
+	if (n < 4 * lanes)
+		return n < 2 * lanes ? 0 : lanes;
+	return n >= 16 * lanes && reduce_is_order(kind) ? 4 * lanes : 2 * lanes;
 }
 
-// for (; i + W <= N; i += W) for (l) …: the whole lanes, then one element after the other into lane
-// 0.
-static bool lanes_print(Reduction *r, int lanes, int depth)
+// A round of `width` lanes; the first is element `at`, a C expression.
+static bool round_print(Reduction *r, int width, const char *at, int depth)
 {
 	Scalars *s = r->s;
-	KernelFunc *k = s->k;
+	const Loop *inner = &r->loops[r->nloop - 1];
+	pointer_map_set(&s->names, inner->arg, arena_printf(s->k->arena, "(%s + l)", at));
+	text_line(r->out, depth, "PDRT_LANES for (int l = 0; l < %d; l++) {", width);
+	if (!body_print(r, depth + 1))
+		return false;
+	text_line(r->out, depth, "}");
+	return true;
+}
+
+// The elements from `first` to `end` (NULL: that one), expressions, which fill no vector. They have
+// an accumulator of their own: gcc would keep lanes in memory of which one is meant.
+static bool single_print(Reduction *r, const Accumulator *single, const char *first,
+                         const char *end, int depth)
+{
+	const Accumulator lanes = r->acc;
+	const char *i = end ? kernel_local(r->s->k, "i") : first;
+	if (end)
+		text_line(r->out, depth, "for (%s %s = %s; %s < %s; %s++) {", r->s->k->index, i, first, i,
+		          end, i);
+	else
+		text_line(r->out, depth, "{");
+	pointer_map_set(&r->s->names, r->loops[r->nloop - 1].arg, i);
+	r->acc = *single;
+	const bool ok = body_print(r, depth + 1);
+	r->acc = lanes;
+	text_line(r->out, depth, "}");
+	return ok;
+}
+
+// `count` elements: rounds of `width` lanes, rounds of what vectors are left, and single elements.
+static bool known_print(Reduction *r, int count, int width, Accumulator *single, int depth)
+{
+	KernelFunc *k = r->s->k;
+	const int lanes = reduce_lanes(r);
+	int at = count / width * width;
+	const char *i = kernel_local(k, "i");
+	text_line(r->out, depth, "for (%s %s = 0; %s < %d; %s += %d)", k->index, i, i, at, i, width);
+	if (!round_print(r, width, i, depth + 1))
+		return false;
+	for (int w = width / 2; w >= lanes; w /= 2) {
+		if (count - at < w)
+			continue;
+		if (!round_print(r, w, tile_int(k, at), depth))
+			return false;
+		at += w;
+	}
+	if (at == count)
+		return true;
+	return single_print(r, single, tile_int(k, at), at + 1 < count ? tile_int(k, count) : NULL,
+	                    depth);
+}
+
+// The same up to `end`, a C expression.
+static bool open_print(Reduction *r, const char *end, int width, Accumulator *single, int depth)
+{
+	const char *i = kernel_local(r->s->k, "i");
+	const int lanes = reduce_lanes(r);
+	text_line(r->out, depth, "%s %s = 0;", r->s->k->index, i);
+	for (int w = width; w >= lanes; w /= 2) {
+		text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, w, end, i, w);
+		if (!round_print(r, w, i, depth + 1))
+			return false;
+	}
+	return single_print(r, single, i, end, depth);
+}
+
+// Whether lanes can be added as vectors.
+static bool folds_vectors(const Reduction *r)
+{
+	const Type *t = r->acc.type;
+	return r->acc.kind == REDUCE_SUM && r->s->k->target->vector && t->kind == TY_SCALAR &&
+	       (t->dtype == DT_F32 || t->dtype == DT_F64);
+}
+
+// The lanes are folded in halves: the tree is shallow, and its halves are vectors. Halves of sums
+// are added as such, which shows clang that it need not take the lanes apart.
+static bool fold_print(Reduction *r, int width, int depth)
+{
+	Scalars *s = r->s;
+	const Accumulator *acc = &r->acc;
+	const char *name = acc->name;
+	int w = width / 2;
+	if (folds_vectors(r) && w >= reduce_lanes(r)) {
+		const char *v = tile_vector_name(acc->type->dtype);
+		if (!tile_vectors(s->k, acc->type->dtype))
+			return false;
+		text_line(r->out, depth, "%s_store(&%s[0], %s_add(%s_load(&%s[0]), %s_load(&%s[%d])));", v,
+		          name, v, v, name, v, name, w);
+		w /= 2;
+	}
+	for (; w > 1; w /= 2) {
+		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
+		accumulate(s, acc, acc->element, arena_printf(s->k->arena, "%s[l + %d]", name, w), NULL,
+		           depth + 1, r->out);
+	}
+	r->acc.element = arena_printf(s->k->arena, "%s[0]", acc->name);
+	accumulate(s, acc, acc->element, arena_printf(s->k->arena, "%s[1]", name), NULL, depth, r->out);
+	return true;
+}
+
+static bool lanes_print(Reduction *r, int width, int depth)
+{
+	Scalars *s = r->s;
 	Loop *inner = &r->loops[r->nloop - 1];
-	if (!accumulator_open(s, r->op, lanes, &r->acc, depth, r->out))
+	const bool known = dim_is_const(inner->extent) && !inner->end;
+	const bool rest = !known || inner->extent->value % reduce_lanes(r);
+	Accumulator single = {0};
+	if (!accumulator_open(s, r->op, width, &r->acc, depth, r->out) ||
+	    (rest && !accumulator_open(s, r->op, 0, &single, depth, r->out)))
 		return false;
 	accumulator_keep_nan(&r->acc);
+	if (rest)
+		accumulator_keep_nan(&single);
 	for (int i = 0; i + 1 < r->nloop; i++)
 		loop_open(s, &r->loops[i], &depth, r->out);
-	const char *i = kernel_local(k, "i"),
-			   *extent = inner->end ? inner->end : kernel_dim(k, inner->extent);
-	text_line(r->out, depth, "int64_t %s = 0;", i);
-	text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, lanes, extent, i, lanes);
-	text_line(r->out, depth + 1, "PDRT_LANES for (int l = 0; l < %d; l++) {", lanes);
-	pointer_map_set(&s->names, inner->arg, arena_printf(k->arena, "(%s + l)", i));
-	if (!body_print(r, depth + 2))
-		return false;
-	text_line(r->out, depth + 1, "}");
-	if (inner->end || !dim_is_const(inner->extent) || inner->extent->value % lanes) {
-		text_line(r->out, depth, "for (; %s < %s; %s++) {", i, extent, i);
-		pointer_map_set(&s->names, inner->arg, i);
-		r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
-		if (!body_print(r, depth + 1))
-			return false;
-		text_line(r->out, depth, "}");
-	}
-	for (int j = r->nloop - 1; j-- > 0;)
+	const bool ok = known ? known_print(r, (int)inner->extent->value, width, &single, depth)
+	                      : open_print(r, inner->end ? inner->end : kernel_dim(s->k, inner->extent),
+	                                   width, &single, depth);
+	for (int j = r->nloop - 1; ok && j-- > 0;)
 		loop_close(s, &r->loops[j], &depth, r->out);
-	// The lanes are folded in halves: the tree is shallow, and its halves are vectors.
-	r->acc.element = arena_printf(k->arena, "%s[l]", r->acc.name);
-	for (int w = lanes / 2; w > 1; w /= 2) {
-		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
-		const char *other = arena_printf(k->arena, "%s[l + %d]", r->acc.name, w);
-		accumulate(s, &r->acc, r->acc.element, other, NULL, depth + 1, r->out);
-	}
-	r->acc.element = arena_printf(k->arena, "%s[0]", r->acc.name);
-	accumulate(s, &r->acc, r->acc.element, arena_printf(k->arena, "%s[1]", r->acc.name), NULL,
-	           depth, r->out);
-	if (!reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out))
+	if (!ok || !fold_print(r, width, depth))
 		return false;
-	pointer_map_set(&s->names, &r->op->results[0], arena_printf(k->arena, "%s[0]", r->acc.name));
-	return true;
+	if (rest)
+		accumulate(s, &r->acc, r->acc.element, single.name, NULL, depth, r->out);
+	pointer_map_set(&s->names, &r->op->results[0], r->acc.element);
+	return reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out);
 }
 
 bool reduce_print(Scalars *s, const Op *op, int depth, Text *out)

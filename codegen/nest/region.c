@@ -10,7 +10,8 @@ const char *tile_vector_name(DType t)
 	return t == DT_F64 ? "vd" : "vf";
 }
 
-bool tile_vectors(KernelFunc *k, DType t)
+// The vectors of elements of type t; `sums`: they are added, too.
+static bool vectors_helper(KernelFunc *k, DType t, bool sums)
 {
 	const int lanes = target_lanes(k->target, t), size = (int)dtype_size(t);
 	const TemplateKey keys[] = {
@@ -21,10 +22,21 @@ bool tile_vectors(KernelFunc *k, DType t)
 		{"lanes", tile_int(k, lanes)},
 		{"bytes", tile_int(k, lanes * size)},
 	};
-	if (!kernel_helper(k, "kernel_macros.c", 0, NULL))
-		return false;
-	return kernel_helper(k, k->target->vector ? "vector_gnu.c" : "vector_plain.c", COUNT_OF(keys),
-	                     keys);
+	const TemplateKey moves[] = {keys[0], keys[1], keys[3], keys[4], keys[5]};
+	if (!k->target->vector)
+		return kernel_helper(k, "vector_plain.c", COUNT_OF(keys), keys);
+	return kernel_helper(k, "vector_gnu.c", COUNT_OF(moves), moves) &&
+	       (!sums || kernel_helper(k, "vector_gnu_sums.c", 3, keys));
+}
+
+bool tile_moves(KernelFunc *k, DType t)
+{
+	return vectors_helper(k, t, false);
+}
+
+bool tile_vectors(KernelFunc *k, DType t)
+{
+	return kernel_helper(k, "kernel_macros.c", 0, NULL) && vectors_helper(k, t, true);
 }
 
 bool tile_prelude(KernelFunc *k)

@@ -385,7 +385,7 @@ PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 			for (int64_t i3 = 0; i3 < 4; i3++) {
 				const int64_t v4 = i3 * 2;
 				float acc5[4];
-				PDRT_LANES for (int l = 0; l < 4; l++)
+				for (int l = 0; l < 4; l++)
 					acc5[l] = (-INFINITY);
 				for (int64_t i6 = 0; i6 < 2; i6++) {
 					for (int64_t i7 = 0; i7 < 2; i7++) {

@@ -1,0 +1,155 @@
+// Cuts the innermost loop of a nest into tiles of lanes (lanes.c): how wide they are, and what is
+// left of a row. Called by nest.c.
+#include "codegen/nest/lanes.h"
+
+#include <inttypes.h>
+
+// Few results are not worth a tile.
+enum { MIN_LANES = 2 };
+
+// Whether a reduction ends at a count that may differ from lane to lane.
+static bool counts_differ(const Nest *n, const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		if (op_operand(op, 0) && (b != n->body || nest_level(n, op_operand(op, 0)) == n->nloop))
+			return true;
+		if (counts_differ(n, op->regions[0].first))
+			return true;
+	}
+	return false;
+}
+
+bool nest_wants_lanes(Nest *n)
+{
+	const Loop *inner = &n->loops[n->nloop - 1];
+	if (counts_differ(n, n->body))
+		return false;
+	if (n->k->target->simt || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
+		return false;
+	Strides out = {0}, in = {0};
+	bool any = false;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE || !nest_needed(n, op) ||
+		    nest_level(n, &op->results[0]) != n->nloop)
+			continue;
+		const Block *b = op->regions[0].first;
+		strides_count(b, inner->arg, &out);
+		if (b->narg)
+			strides_count(b, b->args[b->narg - 1], &in);
+		any = true;
+	}
+	return any && (!out.n[2] || out.n[2] < in.n[2]);
+}
+
+// Whether a tile has one accumulator: one reduction hangs on it, with none inside.
+static bool accumulates_once(const Nest *n)
+{
+	int count = 0;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->code != OP_LOOP_REDUCE)
+			continue;
+		count++;
+		for (const Op *in = op->regions[0].first->first; in; in = in->next)
+			count += in->code == OP_LOOP_REDUCE;
+	}
+	return count == 1;
+}
+
+// The elements of a vector, of the widest that is accumulated.
+static int tile_lanes(const Nest *n)
+{
+	int lanes = n->k->target->lanes;
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (op->code == OP_LOOP_REDUCE && op->results[0].type->kind == TY_SCALAR &&
+		    dtype_size(op->results[0].type->dtype) == dtype_size(DT_F64))
+			lanes = target_lanes(n->k->target, DT_F64);
+	return lanes;
+}
+
+// The width of a tile: two vectors, whose sums do not wait for each other and stay in registers;
+// one where more than one reduction wants registers, and where the row may be shorter. All of a
+// short row, for its rest would go over the reduction once more; but where sums are stored as they
+// are, gcc keeps those of whole vectors in registers only.
+static int tile_width(const Nest *n, int lanes)
+{
+	const Loop *inner = &n->loops[n->nloop - 1];
+	const int64_t row = dim_is_const(inner->extent) ? inner->extent->value : 0;
+	if (row >= 2 * lanes && accumulates_once(n))
+		return 2 * lanes;
+	const int64_t whole = lane_stores_sums(n) ? lanes : 2 * lanes - 1;
+	return row > 0 && row <= whole && !inner->end ? (int)row : lanes;
+}
+
+// What is left of a row of known length: a tile, a vector, then lanes that fill none. `j`: where,
+// in a part of the row, of which one has the rest.
+static bool rest_print(LaneTile *l, int rest, int width, int lanes, const char *j, int depth)
+{
+	Nest *n = l->n;
+	const Loop *inner = &n->loops[n->nloop - 1];
+	const int whole = rest >= width ? width : rest >= lanes ? lanes : rest;
+	if (!rest)
+		return true;
+	if (!inner->end)
+		j = arena_printf(n->k->arena, "%" PRId64, inner->extent->value - rest);
+	if (inner->end)
+		text_line(n->out, depth, "if (%s + %d <= %s) {", j, whole, inner->end);
+	else
+		text_line(n->out, depth, "{");
+	if (!lane_tile_print(l, whole, j, depth + 1))
+		return false;
+	if (inner->end && rest > whole)
+		text_line(n->out, depth + 1, "%s += %d;", j, whole);
+	text_line(n->out, depth, "}");
+	return rest_print(l, rest - whole, width, lanes, j, depth);
+}
+
+// One element after the other.
+static bool elements_print(Nest *n, const char *j, const char *extent, int depth)
+{
+	text_line(n->out, depth, "for (; %s < %s; %s++) {", j, extent, j);
+	pointer_map_set(&n->s.names, n->loops[n->nloop - 1].arg, j);
+	if (!nest_element_print(n, depth + 1))
+		return false;
+	text_line(n->out, depth, "}");
+	return true;
+}
+
+// A row of known length: tiles, then the rest.
+static bool row_print(LaneTile *l, int length, int width, int lanes, int depth)
+{
+	Nest *n = l->n;
+	const int whole = length / width * width;
+	if (whole <= width)
+		return rest_print(l, length, width, lanes, NULL, depth);
+	const char *j = kernel_local(n->k, "i");
+	text_line(n->out, depth, "for (%s %s = 0; %s < %d; %s += %d) {", n->k->index, j, j, whole, j,
+	          width);
+	if (!lane_tile_print(l, width, j, depth + 1))
+		return false;
+	text_line(n->out, depth, "}");
+	return rest_print(l, length - whole, width, lanes, NULL, depth);
+}
+
+bool nest_lanes_print(Nest *n, int depth)
+{
+	LaneTile l;
+	lane_tile_init(&l, n);
+	const Loop *inner = &n->loops[n->nloop - 1];
+	const bool known = dim_is_const(inner->extent);
+	const int lanes = tile_lanes(n), width = tile_width(n, lanes);
+	if (dim_is(inner->extent, width))
+		return lane_tile_print(&l, width, "0", depth);
+	if (known && !inner->end)
+		return row_print(&l, (int)inner->extent->value, width, lanes, depth);
+	const char *j = kernel_local(n->k, "i"),
+			   *extent = inner->end ? inner->end : kernel_dim(n->k, inner->extent);
+	text_line(n->out, depth, "int64_t %s = %s;", j, inner->first ? inner->first : "0");
+	text_line(n->out, depth, "for (; %s + %d <= %s; %s += %d) {", j, width, extent, j, width);
+	if (!lane_tile_print(&l, width, j, depth + 1))
+		return false;
+	text_line(n->out, depth, "}");
+	return known ? rest_print(&l, (int)(inner->extent->value % width), width, lanes, j, depth)
+	             : elements_print(n, j, extent, depth);
+}
