@@ -212,7 +212,7 @@ static bool loops_within_budget(Driver *d, Op *module, DeriveFn *derive, DeriveH
 		           "--stack-budget is not for several derivatives: they keep arrays, no stacks");
 		return false;
 	}
-	return lower_run_list(&p, "expand") &&
+	return lower_run_list(&p, "expand,bounds") &&
 	       checkpoint_loops(module, d->options->stack_budget, derive, how, arg);
 }
 

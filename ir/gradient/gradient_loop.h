@@ -64,4 +64,14 @@ void loop_find_slots(Loop *l);
 bool loop_revolves(Loop *l);
 bool loop_revolve(Loop *l);
 
+// gradient_checkpoint.c: what checkpoints hold of a variable of this type: columns, tensors with a
+// row for each of `slots` checkpoints and one more; a second one where rounds change sizes, which
+// must have bounds. checkpoint_put gives the columns with v in row `at`; checkpoint_get what is
+// there, of a type with sizes of its own. False, NULL after a diagnostic.
+bool checkpoint_takes(Context *c, const Type *t);
+int checkpoint_columns(const Type *t);
+void checkpoint_rooms(Builder *b, int64_t slots, const Type *t, Value **columns);
+bool checkpoint_put(Builder *b, Value *const *columns, Value *at, Value *v, Value **next);
+Value *checkpoint_get(Builder *b, Value *const *columns, Value *at, const Type *t);
+
 #endif

@@ -23,8 +23,7 @@ static bool takes_no_element(Op *op, void *arg)
 void loop_find_slots(Loop *l)
 {
 	const Attr *said = op_attr(l->op, "checkpoints");
-	if (said && !l->sizes.n && !duals_how(l->g->duals)->arrays &&
-	    op_walk(l->op, takes_no_element, NULL)) {
+	if (said && !duals_how(l->g->duals)->arrays && op_walk(l->op, takes_no_element, NULL)) {
 		l->slots = said->ints[0];
 		l->most = said->ints[1];
 	}
@@ -36,6 +35,8 @@ typedef struct Revolve {
 	Loop *l;
 	int n; // variables that are kept
 	int *vars;
+	int ncolumn;       // of their checkpoints: those of variable vars[i] begin at
+	int *column;       // column[i], behind STATES
 	PointerMap needed; // values of the body that rounds run again need
 	bool *need;        // [variables]
 } Revolve;
@@ -75,26 +76,73 @@ static bool need_more(Revolve *r)
 	return more;
 }
 
+// What a round, or its copy for the gradient up to the border, finds of the sizes.
+static FoundSizes sizes_in(const Loop *l, const Block *round, const Op *border)
+{
+	const size_t n = (size_t)l->sizes.n;
+	FoundSizes s = {(int)n, (int)n, NEW_ARRAY(l->op->ctx->arena, n + 1, FoundSize)};
+	for (size_t i = 0; i < n; i++)
+		s.list[i] = l->sizes.list[i];
+	found_sizes_settle(&s, round, border);
+	return s;
+}
+
+static bool is_lost(const Loop *l, const FoundSize *size, const Block *round)
+{
+	Op *behind;
+	return found_size_is_missing(size, round) && found_size_is_known(size, l->push->block, &behind);
+}
+
+// Variables of which rounds that run again need no more than a size.
+static void need_for_sizes(Revolve *r, const Block *round, const Op *border)
+{
+	const FoundSizes here = sizes_in(r->l, round, border);
+	for (int i = 0; i < here.n; i++)
+		for (int k = 0; k < r->l->n && is_lost(r->l, &here.list[i], round); k++)
+			r->need[k] |= type_has_size(r->l->op->results[k].type, here.list[i].size);
+}
+
 static Revolve find_vars(Loop *l)
 {
 	Arena *a = l->op->ctx->arena;
 	Revolve r = {.l = l};
 	r.need = NEW_ARRAY(a, (size_t)l->n + 1, bool);
 	r.vars = NEW_ARRAY(a, (size_t)l->n + 1, int);
+	r.column = NEW_ARRAY(a, (size_t)l->n + 1, int);
 	for (int i = 0; i < l->n; i++)
 		r.need[i] = value_used(l->saved[i]);
+	need_for_sizes(&r, l->op->regions[1].first, NULL);
+	need_for_sizes(&r, l->back->regions[1].first, l->border);
 	while (need_more(&r))
 		continue;
 	for (int i = 0; i < l->n; i++)
-		if (r.need[i])
+		if (r.need[i]) {
+			r.column[r.n] = r.ncolumn;
+			r.ncolumn += checkpoint_columns(l->op->results[i].type);
 			r.vars[r.n++] = i;
+		}
 	return r;
 }
 
-// Tensors whose sizes stay, as a tensor of several of them hands them out again.
-static bool may_keep(const Type *t)
+// Whether the variables that are kept have the size, each round from its beginning on.
+static bool starts_have(const Revolve *r, const Dim *size)
 {
-	return t->kind == TY_TENSOR && !type_is_found(t) && t->rank < MAX_RANK;
+	for (int i = 0; i < r->n; i++)
+		if (type_has_size(r->l->op->results[r->vars[i]].type, size))
+			return true;
+	return false;
+}
+
+// Whether each size that rounds find is found again where they run again, by an operation or with a
+// variable that is kept, but not both; no numbers are kept for sizes.
+static bool sizes_are_found(const Revolve *r, const Block *round, const Op *border)
+{
+	const FoundSizes here = sizes_in(r->l, round, border);
+	for (int i = 0; i < here.n; i++)
+		if (starts_have(r, here.list[i].size) ? here.list[i].finder != NULL
+		                                      : is_lost(r->l, &here.list[i], round))
+			return false;
+	return true;
 }
 
 bool loop_revolves(Loop *l)
@@ -102,9 +150,10 @@ bool loop_revolves(Loop *l)
 	loop_drop_unread(l->back->regions[1].first);
 	const Revolve r = find_vars(l);
 	for (int i = 0; i < r.n; i++)
-		if (!may_keep(l->op->results[r.vars[i]].type))
+		if (!checkpoint_takes(l->op->ctx, l->op->results[r.vars[i]].type))
 			return false;
-	return r.n > 0;
+	return r.n > 0 && sizes_are_found(&r, l->op->regions[1].first, NULL) &&
+	       sizes_are_found(&r, l->back->regions[1].first, l->border);
 }
 
 // ---- small loops --------------------------------------------------------------------------------
@@ -115,14 +164,16 @@ typedef struct While {
 	Value **args;
 } While;
 
-// A loop that goes on while its first variable is less than `limit`.
+// A loop that goes on while its first variable is less than `limit`. Sizes that a run finds may be
+// others after each round.
 static bool while_begin(While *w, Builder *b, int n, Value *const *inits, Value *limit)
 {
 	Context *c = b->ctx;
 	const Type **types = NEW_ARRAY(c->arena, (size_t)n + 1, const Type *);
 	Value **out = NEW_ARRAY(c->arena, (size_t)n + 1, Value *);
 	for (int i = 0; i < n; i++)
-		types[i] = inits[i]->type;
+		types[i] = type_is_found(inits[i]->type) ? type_found_anew(c, TY_TENSOR, inits[i]->type)
+		                                         : inits[i]->type;
 	w->op = op_new(c, OP_PD_WHILE, b->loc, n, types, n, inits, 2, 0);
 	builder_insert(b, w->op);
 	Builder cond = builder_at_end(c, block_new(c, &w->op->regions[0]), b->loc);
@@ -194,29 +245,6 @@ enum {
 	STATES
 }; // what both loops carry: how many checkpoints, of which rounds, what
 
-static Value *get(Builder *b, Value *of, Value *at, const Type *t)
-{
-	Value *v = of && at ? build_step(b, of, at) : NULL;
-	return v && v->type != t ? tensor_reshape(b, v, t->rank, t->dims) : v;
-}
-
-static Value *put(Builder *b, Value *to, Value *at, Value *v)
-{
-	const Type *t = to->type;
-	if (v && v->type->rank != t->rank - 1)
-		v = tensor_reshape(b, v, t->rank - 1, t->dims + 1);
-	return v && at ? build_set_step(b, to, at, v) : NULL;
-}
-
-// The checkpoints and one more, where rounds that are none write.
-static Value *room(Builder *b, const Loop *l, const Type *t)
-{
-	const Dim *dims[MAX_RANK] = {dim_const(b->ctx, l->slots + 1)};
-	for (int i = 0; i < t->rank; i++)
-		dims[i + 1] = t->dims[i];
-	return build_full(b, type_tensor(b->ctx, t->dtype, t->rank + 1, dims, 0), 0);
-}
-
 // A checkpoint in a round that is one: how many there are then, and where the next one is.
 static Op *count_checkpoint(Builder *b, const Loop *l, Value *here, Value *count, Value *top,
                             Value *next)
@@ -253,13 +281,11 @@ static bool forward_round(const Revolve *r, Block *body, Value *const *args, Val
 		return false;
 	out[0] = op_result(counted, 1);
 	out[1 + TOP] = op_result(counted, 0);
-	out[1 + POSITIONS] = put(&b, carried[POSITIONS], at, args[0]);
-	for (int i = 0; i < r->n; i++)
-		out[1 + STATES + i] = put(&b, carried[STATES + i], at, body->args[r->vars[i]]);
-	for (int i = 0; i < 1 + STATES + r->n; i++)
-		if (!out[i])
-			return false;
-	return true;
+	bool ok = checkpoint_put(&b, carried + POSITIONS, at, args[0], out + 1 + POSITIONS);
+	for (int i = 0; i < r->n && ok; i++)
+		ok = checkpoint_put(&b, carried + STATES + r->column[i], at, body->args[r->vars[i]],
+		                    out + 1 + STATES + r->column[i]);
+	return ok;
 }
 
 // The loop forward, with a counter and checkpoints in the place of its stack.
@@ -269,7 +295,7 @@ static bool forward(const Revolve *r)
 	Context *c = l->op->ctx;
 	op_erase(l->push);
 	Op *plain = gradient_keep_arrays(l->forward, NULL, NULL);
-	const int own = plain->nresult, more = 1 + STATES + r->n, n = own + more;
+	const int own = plain->nresult, more = 1 + STATES + r->ncolumn, n = own + more;
 	Builder b = builder_before(plain);
 	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
 	Value **inits = NEW_ARRAY(c->arena, (size_t)n, Value *),
@@ -279,15 +305,16 @@ static bool forward(const Revolve *r)
 		inits[i] = op_operand(plain, i);
 	inits[own] = loop_number(&b, 0);
 	inits[own + 1 + TOP] = loop_number(&b, 0);
-	inits[own + 1 + POSITIONS] = room(&b, l, type_tensor(c, DT_I64, 0, NULL, 0));
+	checkpoint_rooms(&b, l->slots, type_tensor(c, DT_I64, 0, NULL, 0), inits + own + 1 + POSITIONS);
 	for (int i = 0; i < r->n; i++)
-		inits[own + 1 + STATES + i] = room(&b, l, l->op->results[r->vars[i]].type);
+		checkpoint_rooms(&b, l->slots, l->op->results[r->vars[i]].type,
+		                 inits + own + 1 + STATES + r->column[i]);
 	for (int i = 0; i < n; i++)
-		types[i] = inits[i]->type;
+		types[i] = i < own ? plain->results[i].type : inits[i]->type;
 	l->forward = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
 	for (int i = 0; i < plain->nattr; i++)
 		op_set_attr(l->forward, plain->attrs[i].name, plain->attrs[i].attr);
-	const int64_t said[] = {l->slots, l->most, STATES - POSITIONS + r->n};
+	const int64_t said[] = {l->slots, l->most, STATES - POSITIONS + r->ncolumn};
 	op_set_attr(l->forward, "checkpoints", attr_ints(c, 3, said));
 	op_insert_before(plain, l->forward);
 	op_take_regions(l->forward, plain, 2);
@@ -304,7 +331,7 @@ static bool forward(const Revolve *r)
 	for (int i = 0; i < own; i++)
 		value_take(op_result(plain, i), op_result(l->forward, i));
 	op_erase(plain);
-	l->nstate = STATES + r->n;
+	l->nstate = STATES + r->ncolumn;
 	l->states = NEW_ARRAY(c->arena, (size_t)l->nstate, Value *);
 	for (int i = 0; i < l->nstate; i++)
 		l->states[i] = op_result(l->forward, own + 1 + i);
@@ -322,6 +349,7 @@ static bool advance(const Revolve *r, Builder *b, Value *from, Value *to, Value 
 	const Block *round = l->op->regions[1].first;
 	Value **values = NEW_ARRAY(c->arena, (size_t)r->n + 1, Value *);
 	ValueMap *m = value_map_new(c->arena);
+	const FoundSizes again = found_sizes_in(l->op, &l->op->regions[1]);
 	bool ok = true;
 	While w;
 	values[0] = from;
@@ -334,8 +362,11 @@ static bool advance(const Revolve *r, Builder *b, Value *from, Value *to, Value 
 		if (known)
 			value_map_set(m, round->args[i], known);
 	}
-	for (int i = 0; i < r->n; i++)
-		value_map_set(m, round->args[r->vars[i]], w.args[1 + i]);
+	for (int i = 0; i < r->n; i++) {
+		Value *start = value_as(&w.b, w.args[1 + i], round->args[r->vars[i]]->type);
+		value_map_set(m, round->args[r->vars[i]], start);
+		ok &= start != NULL;
+	}
 	control_copy(&w.b, round, m);
 	values[0] = tensor_add(&w.b, w.args[0], loop_number(&w.b, 1));
 	for (int i = 0; i < r->n; i++)
@@ -343,6 +374,7 @@ static bool advance(const Revolve *r, Builder *b, Value *from, Value *to, Value 
 	if (!ok || !while_end(&w, 1 + r->n, values))
 		return false;
 	loop_drop_unread(w.b.block);
+	found_sizes_rename(c, &again, &w.op->regions[1]);
 	for (int i = 0; i < r->n; i++)
 		out[i] = op_result(w.op, 1 + i);
 	return true;
@@ -353,34 +385,36 @@ static bool stretch(const Revolve *r, While *w, Value *target, Value **next)
 {
 	const Loop *l = r->l;
 	Builder *b = &w->b;
-	Value *at = w->args[0], *const *carried = w->args + 1, *const *vars = carried + STATES + r->n;
+	Value *at = w->args[0], *const *carried = w->args + 1,
+		  *const *vars = carried + STATES + r->ncolumn;
 	Value *one = loop_number(b, 1), *all = loop_number(b, l->slots), *top = carried[TOP];
 	Value *to = distance(b, tensor_add(b, tensor_sub(b, target, at), one),
 	                     tensor_add(b, tensor_sub(b, all, top), one));
-	Value **states = next + 1 + STATES, **reached = states + r->n;
+	Value **states = next + 1 + STATES, **reached = states + r->ncolumn;
 	next[0] = to ? tensor_add(b, at, to) : NULL;
 	if (!next[0] || !advance(r, b, at, next[0], vars, reached))
 		return false;
 	next[1 + TOP] = least(b, tensor_add(b, top, one), all);
-	next[1 + POSITIONS] = put(b, carried[POSITIONS], top, next[0]);
-	for (int i = 0; i < r->n; i++)
-		states[i] = put(b, carried[STATES + i], top, reached[i]);
-	return while_end(w, 1 + STATES + 2 * r->n, next);
+	bool ok = checkpoint_put(b, carried + POSITIONS, top, next[0], next + 1 + POSITIONS);
+	for (int i = 0; i < r->n && ok; i++)
+		ok = checkpoint_put(b, carried + STATES + r->column[i], top, reached[i],
+		                    states + r->column[i]);
+	return ok && while_end(w, 1 + STATES + r->ncolumn + r->n, next);
 }
 
 // What round `target` began with, from the last checkpoint on. w: afterwards its results are the
 // round, what is carried, and the variables.
 static bool find_start(const Revolve *r, Builder *b, Value *target, Value *const *carried, While *w)
 {
-	const int n = 1 + STATES + 2 * r->n;
+	const int n = 1 + STATES + r->ncolumn + r->n;
 	Value **values = NEW_ARRAY(b->ctx->arena, (size_t)n, Value *);
 	Value *last = tensor_sub(b, carried[TOP], loop_number(b, 1));
-	values[0] = get(b, carried[POSITIONS], last, target->type);
-	for (int i = 0; i < STATES + r->n; i++)
+	values[0] = checkpoint_get(b, carried + POSITIONS, last, target->type);
+	for (int i = 0; i < STATES + r->ncolumn; i++)
 		values[1 + i] = carried[i];
 	for (int i = 0; i < r->n; i++)
-		values[n - r->n + i] = get(b, carried[STATES + i], last,
-		                           r->l->op->results[r->vars[i]].type);
+		values[n - r->n + i] = checkpoint_get(b, carried + STATES + r->column[i], last,
+		                                      r->l->op->results[r->vars[i]].type);
 	for (int i = 0; i < n; i++)
 		if (!values[i])
 			return false;
@@ -400,13 +434,19 @@ static bool backward(const Revolve *r)
 	Value *target = tensor_sub(&b, body->args[0], loop_number(&b, 1));
 	if (!find_start(r, &b, target, carried, &w))
 		return false;
-	for (int i = 0; i < r->n; i++)
-		value_replace(l->saved[r->vars[i]], op_result(w.op, 1 + l->nstate + i));
+	for (int i = 0; i < r->n; i++) {
+		Value *saved = l->saved[r->vars[i]],
+			  *start = value_as(&b, op_result(w.op, 1 + l->nstate + i), saved->type);
+		if (!start)
+			return false;
+		value_replace(saved, start);
+	}
 	for (int i = l->nsaved - 1; i >= 0; i--)
 		block_remove_arg(body, l->first_saved + i);
 	// A checkpoint of this round is not needed any more.
 	Value *top = op_result(w.op, 1 + TOP), *last = tensor_sub(&b, top, loop_number(&b, 1));
-	Value *at = get(&b, op_result(w.op, 1 + POSITIONS), last, target->type);
+	Value *const positions = op_result(w.op, 1 + POSITIONS),
+				 *at = checkpoint_get(&b, &positions, last, target->type);
 	Value *done = at ? build2(&b, OP_PD_EQUAL, at, target, NULL) : NULL;
 	Value *left = done ? tensor_sub(&b, top, tensor_cast(&b, done, DT_I64)) : NULL;
 	if (!left)

@@ -5,7 +5,7 @@
 #include "lower/analysis/analysis.h"
 #include "lower/grad/grad.h"
 
-enum { MOST_REPEATS = 64, FEW_ROUNDS = 4, PARTS = 16 };
+enum { MOST_REPEATS = 64, FEW_ROUNDS = 4, PARTS = 16, MOST_NOTES = 8 };
 
 static bool fail(const Op *module, const char *text, int64_t a, int64_t b)
 {
@@ -73,19 +73,38 @@ static bool rounds_visit(Op *op, void *arg)
 
 typedef struct Kept {
 	const Op *module;
+	bool revolves; // loops were to have checkpoints,
+	int nwhole;    // which these have not: places for notes, no more than there is room for
+	const Op *whole[MOST_NOTES];
 	int64_t bytes;
 	bool ok;
 } Kept;
 
-static void kept_add(Kept *k, const Type *t, int64_t rounds)
+// What a loop keeps has sizes that are not known: those of inputs, or one that a run finds.
+static bool fail_at_size(const Kept *k, const Op *loop, const Type *t)
 {
-	int64_t n, bytes;
-	if (!type_const_numel(t, &n))
-		k->ok = fail(k->module,
-		             "--stack-budget: what a loop keeps has a size that is not known; --shape "
-		             "pins those of inputs",
-		             0, 0);
-	else if (__builtin_mul_overflow(n * (int64_t)dtype_size(t->dtype), rounds, &bytes) ||
+	Context *c = k->module->ctx;
+	for (int i = 0; i < t->rank; i++)
+		if (dim_is_found(dim_at_most(c, t->dims[i]))) {
+			diag_error(c->diag, loop->loc,
+			           "--stack-budget: nothing bounds a size of what loops keep here, %s",
+			           dim_text(c, t->dims[i]));
+			return false;
+		}
+	return fail(k->module,
+	            "--stack-budget: what a loop keeps has a size that is not known; --shape "
+	            "pins those of inputs",
+	            0, 0);
+}
+
+// Sizes that a run finds count with their bound, as in the workspace.
+static void kept_add(Kept *k, const Op *loop, const Type *t, int64_t rounds)
+{
+	const Dim *size = type_bytes_at_most(k->module->ctx, t);
+	int64_t bytes;
+	if (!dim_is_const(size))
+		k->ok = fail_at_size(k, loop, t);
+	else if (__builtin_mul_overflow(size->value, rounds, &bytes) ||
 	         __builtin_add_overflow(k->bytes, bytes, &k->bytes))
 		k->bytes = INT64_MAX;
 }
@@ -133,7 +152,7 @@ static bool element_visit(Kept *k, const Op *write)
 	if (!rounds)
 		k->ok = fail(k->module, "--stack-budget: a loop takes an unknown number of rounds", 0, 0);
 	else
-		kept_add(k, op_operand(write, 2)->type, rounds);
+		kept_add(k, write, op_operand(write, 2)->type, rounds);
 	return k->ok;
 }
 
@@ -146,7 +165,7 @@ static bool kept_visit(Op *op, void *arg)
 		return true;
 	const Attr *said = op_attr(op, "checkpoints");
 	for (int i = 0; said && said->n > 2 && i < said->ints[2] && k->ok; i++)
-		kept_add(k, op->results[op->nresult - 1 - i].type, 1);
+		kept_add(k, op, op->results[op->nresult - 1 - i].type, 1);
 	const Type *stack = op->results[op->nresult - 1].type;
 	if (stack->kind != TY_STACK)
 		return k->ok;
@@ -154,7 +173,9 @@ static bool kept_visit(Op *op, void *arg)
 	if (!rounds)
 		k->ok = fail(k->module, "--stack-budget: a loop takes an unknown number of rounds", 0, 0);
 	for (int i = 0; i < stack->nelem && k->ok; i++)
-		kept_add(k, stack->elems[i], rounds);
+		kept_add(k, op, stack->elems[i], rounds);
+	if (k->revolves && !said && rounds >= FEW_ROUNDS && k->nwhole < MOST_NOTES)
+		k->whole[k->nwhole++] = op;
 	return k->ok;
 }
 
@@ -171,7 +192,7 @@ static Kept bytes_kept(const Search *s, Slots slots)
 	Context *c = s->module->ctx;
 	struct ParamTable *own = c->params;
 	Op *trial = op_clone(c, s->module, value_map_new(c->arena));
-	Kept k = {s->module, 0, true};
+	Kept k = {.module = s->module, .revolves = slots.repeats > 0, .ok = true};
 	op_walk(trial, rounds_visit, NULL);
 	give_slots(trial, slots);
 	c->params = params_copy(c);
@@ -208,6 +229,28 @@ static bool fits_at_once(const Search *s, int64_t budget, Kept *k)
 	return k->ok && k->bytes <= budget;
 }
 
+static bool reads_array(Op *op, void *yes)
+{
+	for (int i = 0; i < op->noperand; i++)
+		*(bool *)yes |= op_operand(op, i) && op_operand(op, i)->type->kind == TY_ARRAY;
+	return true;
+}
+
+// The budget is too small; and which loops keep all rounds, whatever it is, and why.
+static bool fail_at_least(const Kept *k, int64_t bytes, int64_t budget)
+{
+	fail(k->module, "--stack-budget: loops keep %lld bytes at least, which is more than %lld",
+	     bytes, budget);
+	for (int i = 0; i < k->nwhole; i++) {
+		bool arrays = false;
+		op_walk((Op *)(uintptr_t)k->whole[i], reads_array, &arrays);
+		diag_note(k->module->ctx->diag, k->whole[i]->loc, "this loop has no checkpoints: %s",
+		          arrays ? "its rounds read tensor arrays"
+		                 : "its rounds need a size that no variable of a bounded size has");
+	}
+	return false;
+}
+
 bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *how, const void *arg)
 {
 	const Search s = {module, derive, how, arg};
@@ -221,9 +264,7 @@ bool checkpoint_loops(Op *module, int64_t budget, DeriveFn *derive, DeriveHow *h
 	if (!k.ok)
 		return false;
 	if (k.bytes > budget)
-		return fail(module,
-		            "--stack-budget: loops keep %lld bytes at least, which is more than %lld",
-		            k.bytes < stacks ? k.bytes : stacks, budget);
+		return fail_at_least(&k, k.bytes < stacks ? k.bytes : stacks, budget);
 	// The more often rounds run again, the less is kept: the fewest repeats that the budget takes.
 	int few = 0, enough = MOST_REPEATS;
 	while (enough - few > 1) {

@@ -26,8 +26,14 @@ PROGRAMS = {
                                't = const 0\nq = sum y\nb = greater q t\ni = inc i\nc = less i n\nc = and c b\n}', 250, 1),
     'an array beside it': ('h = assign x\ni = int 0\na = write x i\n' + gradients.loop(24, 'h = mul h w\nh = tanh h\na = write h i')
                            + '\nt = stack a\ny = mul t t', 250, 1),
+    'a vector that grows': ('y = cat x w\n' + gradients.loop(40, 'h = tanh y\ny = cat h w'), 3000, 1),
+    'a vector that branches make grow': ('y = mul x w\n' + gradients.loop(
+        40, 's = sum y\nt = const 0.2\np = greater s t\nif p {\nh = tanh y\ny = cat h w\nu = const 2\nq = greater s u\nif q {\n'
+            'y = cat y x\n}\n}\nr = not p\nif r {\ny = cat w y\n}\ny = tanh y'), 6000, 1),
+    'a vector that grows, in a loop in a loop': ('y = assign x\n' + gradients.loop(
+        10, inner(5, 'h = tanh y\ny = cat h w') + 'y = scale y 0.5'), 6000, 2),
 }
-ON_CUDA = 'while in if in while'
+ON_CUDA = ('while in if in while', 'a vector that grows')
 
 
 def model_of(text, folder):
@@ -59,7 +65,7 @@ def check(t, folder, name, text, budget, loops):
     model, wrong, within = model_of(text, folder), [], ['--stack-budget', str(budget)]
     targets = [(['--target', 'interp'], None, (within, ['--remat', 'always'], ['--remat', 'never'])),
                (['--redzone', '--cflags', SANITIZE], None, (within, ['--remat', 'always']))]
-    if name == ON_CUDA and shutil.which('g++'):
+    if name in ON_CUDA and shutil.which('g++'):
         targets.append((['--target', 'cuda'], emulated.environment(CUDAEMU_SEED='3', CUDAEMU_RACES='1'), (within,)))
     found = checkpoints(t, folder, model, budget)
     if found != loops:
