@@ -146,6 +146,14 @@ bool type_is_found(const Type *t);
 bool type_mentions(const Type *t, const Dim *sym);
 bool attrs_mention(const Op *op, const Dim *sym);
 bool results_mention(const Op *op, const Dim *sym);
+// Whether a size of t is just this symbol.
+bool type_has_size(const Type *t, const Dim *sym);
+// Whether op is what gives the symbol its value: a bind of it; or a size of a result is just this
+// symbol, and neither an attribute nor a tensor that op reads, or that a side of a branch ends
+// with, has it. A nest goes over sizes and finds none. The size that stands in an array's type is
+// that of elements, known once one is read: an array gives it to arrays only. What a loop's rounds
+// end with does not count: the loop is what gives its variables' sizes to what is behind it.
+bool op_finds_size(const Op *op, const Dim *sym);
 // Whether the type of an argument in the region, or an operation that `has` it, names the symbol.
 bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym));
 const Dim *type_bytes_at_most(Context *c, const Type *tensor);

@@ -61,6 +61,49 @@ bool results_mention(const Op *op, const Dim *sym)
 	return false;
 }
 
+bool type_has_size(const Type *t, const Dim *sym)
+{
+	for (int d = 0; d < t->rank; d++)
+		if (t->dims[d] == sym)
+			return true;
+	return false;
+}
+
+// Whether op reads a tensor with the symbol in a size; `array`: or an array.
+static bool op_is_given(const Op *op, const Dim *sym, bool array)
+{
+	for (int i = 0; i < op->noperand; i++) {
+		const Type *t = op_operand(op, i) ? op_operand(op, i)->type : NULL;
+		if (t && (array || t->kind != TY_ARRAY) && type_mentions(t, sym))
+			return true;
+	}
+	for (int r = 0; r < op->nregion && op_is_branch(op); r++) {
+		const Block *side = op->regions[r].first;
+		if (side && side->last && op_is_given(side->last, sym, array))
+			return true;
+	}
+	return false;
+}
+
+bool op_finds_size(const Op *op, const Dim *sym)
+{
+	if (op->code == OP_LOOP_BIND) {
+		const Attr *dims = op_attr(op, "dims");
+		for (int i = 0; i < dims->n; i++)
+			if (dims->dims[i] == sym)
+				return true;
+		return false;
+	}
+	if (op->code == OP_LOOP_NEST || attrs_mention(op, sym))
+		return false;
+	for (int i = 0; i < op->nresult; i++) {
+		const Type *t = op->results[i].type;
+		if (type_has_size(t, sym) && !op_is_given(op, sym, t->kind == TY_ARRAY))
+			return true;
+	}
+	return false;
+}
+
 bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, const Dim *sym))
 {
 	for (const Block *b = r->first; b; b = b->next) {

@@ -114,47 +114,9 @@ bool found_sizes_stand_in(const FoundSizes *s, const Type *t)
 
 // ---- where they are known -----------------------------------------------------------------------
 
-bool type_has_size(const Type *t, const Dim *sym)
-{
-	for (int d = 0; d < t->rank; d++)
-		if (t->dims[d] == sym)
-			return true;
-	return false;
-}
-
 static bool says_size(const Op *op, const Dim *sym)
 {
 	return attrs_mention(op, sym) || results_mention(op, sym);
-}
-
-typedef struct SizeIn {
-	const Op *op;
-	const Dim *sym;
-} SizeIn;
-
-// Whether v is a tensor from around the operation with the symbol in a size. What an array holds
-// has a size only once it is read.
-static bool brings_size(const Value *v, const void *arg)
-{
-	const SizeIn *in = arg;
-	return v->type->kind != TY_ARRAY && type_mentions(v->type, in->sym) &&
-	       !value_is_within(v, in->op);
-}
-
-// Whether op gives the symbol its value.
-static bool finds_size(const Op *op, const Dim *sym)
-{
-	bool finds = false;
-	if (op->code == OP_LOOP_BIND) {
-		const Attr *dims = op_attr(op, "dims");
-		for (int i = 0; i < dims->n; i++)
-			finds |= dims->dims[i] == sym;
-		return finds;
-	}
-	for (int i = 0; i < op->nresult; i++)
-		finds |= type_has_size(op->results[i].type, sym);
-	return finds && op->code != OP_LOOP_NEST && !attrs_mention(op, sym) &&
-	       !op_reads_any(op, brings_size, &(SizeIn){op, sym});
 }
 
 static bool says_beside(const Block *b, const Op *but, const Dim *sym)
@@ -175,7 +137,8 @@ bool finds_read_size(const Op *op, const Block *b)
 	for (int i = 0; i < op->nresult; i++) {
 		const Type *t = op->results[i].type;
 		for (int d = 0; d < t->rank; d++)
-			if (t->dims[d]->bounded && finds_size(op, t->dims[d]) && says_beside(b, op, t->dims[d]))
+			if (t->dims[d]->bounded && op_finds_size(op, t->dims[d]) &&
+			    says_beside(b, op, t->dims[d]))
 				return true;
 	}
 	return false;
@@ -186,7 +149,7 @@ void found_sizes_settle(FoundSizes *s, const Block *b, const Op *border)
 	for (int i = 0; i < s->n; i++) {
 		s->list[i].finder = NULL;
 		for (Op *op = b->first; op != border && !s->list[i].finder; op = op->next)
-			if (finds_size(op, s->list[i].size))
+			if (op_finds_size(op, s->list[i].size))
 				s->list[i].finder = op;
 	}
 }

@@ -21,8 +21,6 @@ typedef struct FoundSizes {
 FoundSizes found_sizes_in(const Op *op, const Region *r);
 // Whether one of them stands in a size of t, a tensor or an array.
 bool found_sizes_stand_in(const FoundSizes *s, const Type *t);
-// Whether a size of t is just this symbol.
-bool type_has_size(const Type *t, const Dim *sym);
 // Looks which operations in front of `border` in the block, the copy, find the sizes.
 void found_sizes_settle(FoundSizes *s, const Block *b, const Op *border);
 // Whether code in the block says something of a size that nobody finds there.

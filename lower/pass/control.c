@@ -52,21 +52,6 @@ bool op_mentions(const Op *op, const Dim *size)
 	return false;
 }
 
-// Whether a size comes from what op reads, attributes and what its regions end with included.
-static bool op_is_given(const Op *op, const Dim *size)
-{
-	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i) && type_mentions(op_operand(op, i)->type, size))
-			return true;
-	if (attrs_mention(op, size))
-		return true;
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			if (b->last && (b->last->info->traits & TRAIT_TERMINATOR) && op_is_given(b->last, size))
-				return true;
-	return false;
-}
-
 typedef struct Reader {
 	const Op *but;
 	const Dim *size;
@@ -76,7 +61,10 @@ typedef struct Reader {
 static bool reader_visit(Op *op, void *arg)
 {
 	Reader *r = arg;
-	r->found |= op != r->but && op_mentions(op, r->size);
+	const Op *at = op;
+	while (at && at != r->but)
+		at = op_parent(at);
+	r->found |= !at && op_mentions(op, r->size);
 	return !r->found;
 }
 
@@ -96,7 +84,7 @@ static bool size_needed(const Op *op, const Dim *d)
 		return false;
 	if (d->kind != DIM_SYM)
 		return size_needed(op, d->a) || size_needed(op, d->b);
-	return d->bounded && op->block && !op_is_given(op, d) && size_used_beside(op, d);
+	return d->bounded && op->block && op_finds_size(op, d) && size_used_beside(op, d);
 }
 
 bool result_needed(const Value *result)
@@ -104,8 +92,6 @@ bool result_needed(const Value *result)
 	const Type *t = result->type;
 	if (value_used(result))
 		return true;
-	if (result->def->code == OP_LOOP_NEST) // goes over sizes, finds none
-		return false;
 	for (int d = 0; type_is_found(t) && d < t->rank; d++)
 		if (size_needed(result->def, t->dims[d]))
 			return true;

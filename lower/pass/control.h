@@ -14,7 +14,7 @@ bool attrs_are_found(const Op *op);
 // Whether a size stands in the op's results' types, its attributes, or its blocks' arguments; not
 // what is inside of it.
 bool op_mentions(const Op *op, const Dim *size);
-// Whether an operation of the module other than `op` mentions the size.
+// Whether an operation of the module mentions the size that is neither `op` nor inside of it.
 bool size_used_beside(const Op *op, const Dim *size);
 // Whether a result is read, or a size that a run finds with it is: `full(shape(nonzero(x)))` needs
 // no element of nonzero's result. A result that is not needed may go.
