@@ -101,4 +101,9 @@ bool array_op_rewrite(Arrays *a, Op *op);
 // pd.array_to_tensor.
 bool array_join_rewrite(Arrays *a, Op *op);
 
+// ---- narrow.c -----------------------------------------------------------------------------------
+
+// Takes values off a stack, which `create` made, that it need not hold.
+void stack_narrow(Op *create, Arena *arena);
+
 #endif

@@ -530,7 +530,7 @@ static bool has_stack_visit(Op *op, void *arg)
 }
 
 // Needs: structured control flow (before flatten).
-// Keeps: what is pushed and popped; operations of pd.
+// Keeps: what is pushed and popped, each value once; operations of pd.
 // Breaks: nothing; no stack and no region `init` is left.
 bool pass_stacks(PassContext *p)
 {
@@ -542,6 +542,8 @@ bool pass_stacks(PassContext *p)
 	bool ok = region_resolve(r, 0);
 	if (ok) {
 		op_walk(p->module, create_visit, &s);
+		for (int i = 0; i < s.n; i++)
+			stack_narrow(s.list[i]->value->def, arena);
 		op_walk(p->module, push_visit, &s);
 		for (int i = 0; i < s.n; i++)
 			stack_settle(&s, s.list[i]);
