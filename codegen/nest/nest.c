@@ -56,8 +56,7 @@ bool nest_stores_print(Nest *n, int depth)
 			return false;
 	for (int i = 0; i < end->noperand; i++) {
 		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, depth, "%s;",
-		          scalar_store(n->k, t, kernel_result(n->k, i), index, values[i]));
+		text_line(n->out, depth, "%s;", scalar_store(n->k, t, nest_result(n, i), index, values[i]));
 	}
 	return true;
 }
@@ -422,10 +421,19 @@ bool nest_emit(KernelFunc *k)
 		nest_share(&n);
 	n.terms = nest_terms_find(&n);
 	nest_renew(&n);
+	const int64_t tiny = nest_tiny_elements(&n);
+	n.tiny = tiny > 0;
+	if (n.tiny)
+		nest_tiny_declare(&n, tiny);
 	if (!loops_print(&n))
 		return false;
-	k->small = !n.nloop;
-	text_printf(&k->text, "%s %s %s(%s%s)\n{\n", k->small ? "static" : "PD_APART",
+	if (n.tiny)
+		nest_tiny_store(&n, tiny);
+	k->small = !n.nloop || n.tiny;
+	text_printf(&k->text, "%s %s %s(%s%s)\n{\n",
+	            n.tiny     ? "static inline"
+	            : k->small ? "static"
+	                       : "PD_APART",
 	            k->status ? "int" : "void", KERNEL_FN, KERNEL_PARAMS, kernel_range(k));
 	text_str(&k->text, body.text ? body.text : "");
 	if (k->status)

@@ -75,6 +75,7 @@ typedef struct Nest {
 	struct LaneTile *tile; // lanes.c, while it prints
 	Terms *terms;          // what rounds share
 	bool turned;           // the last two loops run in the other order
+	bool tiny;             // results are put together in local arrays: see tiny.c
 } Nest;
 
 void nest_init(Nest *n, KernelFunc *k, Text *out);
@@ -124,5 +125,12 @@ bool nest_emit(KernelFunc *k); // nest.c
 bool nest_statement(KernelFunc *k); // nest.c: a nest of one element as statements of model_run
 // Such a nest of one result as an expression; NULL: it needs statements.
 const char *nest_number(KernelFunc *k);
+
+// tiny.c: the elements of a nest that is less work than a call is; 0: it is none. The local arrays
+// of its results, and, once they hold everything, stores of these. Where result i is put together.
+int64_t nest_tiny_elements(const Nest *n);
+void nest_tiny_declare(Nest *n, int64_t elements);
+void nest_tiny_store(Nest *n, int64_t elements);
+const char *nest_result(Nest *n, int i);
 
 #endif

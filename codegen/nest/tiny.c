@@ -1,0 +1,58 @@
+// Nests of a few elements, as functions that the C compiler may inline: programs over vectors of
+// two or three elements are little else. Results are put together in local arrays, which become
+// registers, and stored once all is read: so nothing needs to be `restrict` (see PD_APART), and the
+// compiler sees what goes from one nest to the next. Called by nest.c.
+#include "codegen/nest/nest.h"
+
+// The most elements, and rounds of reductions.
+enum { TINY_ELEMENTS = 8, TINY_WORK = 64 };
+
+const char *nest_result(Nest *n, int i)
+{
+	if (!n->tiny)
+		return kernel_result(n->k, i);
+	return n->op->nresult == 1 ? "result" : arena_printf(n->k->arena, "result%d", i);
+}
+
+// How often the reductions in a region go round, when it runs so many times; more than TINY_WORK
+// where it is not known.
+static int64_t reductions_work(const Region *r, int64_t times)
+{
+	int64_t work = 0;
+	for (const Op *op = r->first->first; op && work <= TINY_WORK; op = op->next) {
+		const Attr *extents = op->code == OP_LOOP_REDUCE ? op_attr(op, "extents") : NULL;
+		int64_t rounds = times;
+		for (int i = 0; extents && i < extents->n && rounds <= TINY_WORK; i++)
+			rounds = dim_is_const(extents->dims[i]) ? rounds * extents->dims[i]->value
+			                                        : TINY_WORK + 1;
+		for (int i = 0; i < op->nregion && rounds <= TINY_WORK; i++)
+			work += reductions_work(&op->regions[i], rounds);
+		work += extents ? rounds : 0;
+	}
+	return work;
+}
+
+int64_t nest_tiny_elements(const Nest *n)
+{
+	int64_t elements;
+	if (!n->nloop || n->k->cg->backend->device || op_attr(n->op, "parallel") ||
+	    !type_const_numel(n->op->results[0].type, &elements) || elements > TINY_ELEMENTS ||
+	    reductions_work(&n->op->regions[0], elements) > TINY_WORK)
+		return 0;
+	return elements;
+}
+
+void nest_tiny_store(Nest *n, int64_t elements)
+{
+	text_line(n->out, 1, "for (int64_t i = 0; i < %lld; i++) {", (long long)elements);
+	for (int i = 0; i < n->op->nresult; i++)
+		text_line(n->out, 2, "%s[i] = %s[i];", kernel_result(n->k, i), nest_result(n, i));
+	text_line(n->out, 1, "}");
+}
+
+void nest_tiny_declare(Nest *n, int64_t elements)
+{
+	for (int i = 0; i < n->op->nresult; i++)
+		text_line(n->out, 1, "%s %s[%lld];", dtype_c_memory(n->op->results[i].type->dtype),
+		          nest_result(n, i), (long long)elements);
+}
