@@ -78,6 +78,11 @@ static bool gives_offsets(const OpJob *j)
 	return j->map->lod != LOD_NONE;
 }
 
+static LodKind rule_of(const OpJob *j)
+{
+	return gives_offsets(j) ? j->map->lod : LOD_NONE;
+}
+
 static bool same_rows(const Value *a, const Value *b)
 {
 	return type_is_tensor(a->type) && type_is_tensor(b->type) && a->type->rank && b->type->rank &&
@@ -201,7 +206,7 @@ bool lod_array_read(OpJob *j, Value *array, Value *at, Value *element)
 
 bool lod_record(OpJob *j)
 {
-	const LodKind rule = gives_offsets(j) ? j->map->lod : LOD_NONE;
+	const LodKind rule = rule_of(j);
 	if (j->op->code == OP_PD_CONCAT && op_int(j->op, "axis", 0) == 0)
 		return concat_record(j);
 	if (j->op->code == OP_PD_ARRAY_READ)
@@ -217,7 +222,7 @@ bool lod_record(OpJob *j)
 }
 
 // Element i of a result that is a list: its offsets are element i of the list of that name and
-// `_lod`.
+// `_lod`; without one it has LoD as any result.
 bool lod_record_part(OpJob *j, int result, int i, Value *part)
 {
 	const char *name = j->info->results[result];
@@ -233,5 +238,7 @@ bool lod_record_part(OpJob *j, int result, int i, Value *part)
 			return false;
 		lod_set(j->t, part, lod_extend(j->t, NULL, 0, offsets));
 	}
+	if (!lod_of(j->t, part))
+		lod_set(j->t, part, lod_by_rule(j, rule_of(j), part));
 	return true;
 }
