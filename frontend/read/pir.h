@@ -12,7 +12,7 @@
 //   pir_read.c   the document, its version and limits
 //   pir_type.c   types and attributes
 //   pir_op.c     operations
-//   pir_flow.c   if and while
+//   pir_flow.c   pylayer, if and while
 //   pir_gradient.c  what the slots of gradient operations are
 #ifndef PDCC_FRONTEND_READ_PIR_H
 #define PDCC_FRONTEND_READ_PIR_H
@@ -112,6 +112,6 @@ void pir_assign(PirReader *r, PirBlock *b, char *from, char *to);
 const PirMap *pir_gradient(PirReader *r, const char *name, const OpInfo **info);
 
 // ---- pir_flow.c -------------------------------------------------------------------------------
-PirForm pir_if, pir_while;
+PirForm pir_pylayer, pir_if, pir_while;
 
 #endif

@@ -1,9 +1,9 @@
 // Branches and loops of Paddle 3's programs, as the blocks that legacy programs have: what a region
 // yields is assigned to variables of the block around it.
 //
-// `1.if` has two regions that yield its results. `1.while` has one, whose arguments are the loop
-// variables and which yields whether to go on and the next values; the first condition is its first
-// operand.
+// `1.pylayer` has one region, and `1.if` two, that yield the results. `1.while` has one, whose
+// arguments are the loop variables and which yields whether to go on and the next values; the first
+// condition is its first operand.
 #include "frontend/read/pir.h"
 
 #include <string.h>
@@ -61,21 +61,44 @@ static PirValue *result_vars(PirReader *r, PirBlock *b, json_object *op, const c
 	return v;
 }
 
-// ---- if -----------------------------------------------------------------------------------------
+// ---- pylayer, if --------------------------------------------------------------------------------
 
-static bool branch(PirReader *r, PirBlock *b, json_object *op, size_t k, char **cond, size_t n,
-                   PirValue *results)
+// Region k as the block `inner`, which writes what it yields to the n results.
+static bool read_region(PirReader *r, PirBlock *inner, json_object *op, size_t k, size_t n,
+                        PirValue *results)
 {
 	json_object *region = region_at(r, op, k), *yield;
-	PirBlock inner = pir_block_new(r, b->desc->idx);
-	if (!region || !pir_region(r, &inner, region, &yield))
+	if (!region || !pir_region(r, inner, region, &yield))
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		char **var = yield ? operand_var(r, yield, i) : NULL;
 		if (!var)
 			return pir_fail(r, "region %zu does not yield result %zu", k, i);
-		pir_assign(r, &inner, *var, results[i].vars[0]);
+		pir_assign(r, inner, *var, results[i].vars[0]);
 	}
+	return true;
+}
+
+bool pir_pylayer(PirReader *r, PirBlock *b, json_object *op)
+{
+	size_t n;
+	PirValue *results = result_vars(r, b, op, pir_stem(r, "pylayer"), &n);
+	PirBlock inner = pir_block_new(r, b->desc->idx);
+	if (!results || !read_region(r, &inner, op, 0, n, results))
+		return false;
+	Paddle__OpDesc *d = pir_append(r, b, "pd_op.pylayer");
+	add_block(r, d, &inner);
+	for (size_t i = 0; i < n; i++)
+		pir_output(r, d, "Out", 1, results[i].vars);
+	return true;
+}
+
+static bool branch(PirReader *r, PirBlock *b, json_object *op, size_t k, char **cond, size_t n,
+                   PirValue *results)
+{
+	PirBlock inner = pir_block_new(r, b->desc->idx);
+	if (!read_region(r, &inner, op, k, n, results))
+		return false;
 	Paddle__OpDesc *d = pir_append(r, b, "pd_op.if");
 	Paddle__OpAttr *scalar = pir_attr_new(r, "is_scalar_condition", PADDLE__ATTR_KIND__BOOLEAN);
 	scalar->has_b = scalar->b = 1;

@@ -517,6 +517,7 @@ static const struct {
 	{"1.data", data},
 	{"1.fetch", fetch},
 	{"1.create_array", create_array},
+	{"1.pylayer", pir_pylayer},
 	{"1.if", pir_if},
 	{"1.while", pir_while},
 };

@@ -8,7 +8,7 @@
 //   control_while.c      while
 //   control_array.c      tensor arrays, and their types
 //   control_element.c    reading them
-//   control_recurrent.c  recurrent
+//   control_recurrent.c  recurrent, pylayer
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
 
@@ -39,7 +39,8 @@ typedef struct BlockFlow {
 const BlockFlow *flow_of(Translator *t, int block);
 // Whether anything that runs after the operator at hand may read the variable.
 bool flow_live_after(Translator *t, const char *var);
-// The block in attribute sub_block; -1: there is none, the second after a diagnostic.
+// The block that the operator runs; -1: there is none, the second (of attribute sub_block) after a
+// diagnostic.
 int sub_block(const Paddle__OpDesc *d);
 int sub_block_of(OpJob *j);
 
@@ -197,6 +198,6 @@ OpStep array_read_inputs, array_element_inputs, array_pop_translate, array_slice
 	slice_create, sum_create;
 
 // ---- control_recurrent.c ------------------------------------------------------------------------
-OpStep recurrent_translate;
+OpStep recurrent_translate, pylayer_translate;
 
 #endif

@@ -10,8 +10,16 @@
 
 int sub_block(const Paddle__OpDesc *d)
 {
-	const Paddle__OpAttr *a = attr_find(d, "sub_block");
-	return a && a->type == PADDLE__ATTR_KIND__BLOCK && a->has_block_idx ? a->block_idx : -1;
+	static const char *const names[] = {"sub_block", "backward_block"};
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		const Paddle__OpAttr *a = attr_find(d, names[i]);
+		if (a && a->type == PADDLE__ATTR_KIND__BLOCK && a->has_block_idx)
+			return a->block_idx;
+	}
+	// The second is for the operator's gradient, which names it again.
+	const Paddle__OpAttr *list = attr_find(d, "blocks");
+	const bool has = list && list->type == PADDLE__ATTR_KIND__BLOCKS && list->n_blocks_idx;
+	return has ? list->blocks_idx[0] : -1;
 }
 
 int sub_block_of(OpJob *j)

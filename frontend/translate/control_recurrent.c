@@ -1,7 +1,11 @@
-// recurrent, the step network of old programs: its block runs once for every position of axis 0 of
-// the inputs, on the slices there and the states that the step before left. Becomes a counted
-// pd.while that fills the outputs step by step.
+// Operators that run a block without asking. recurrent, the step network of old programs: its block
+// runs once for every position of axis 0 of the inputs, on the slices there and the states that the
+// step before left. Becomes a counted pd.while that fills the outputs step by step. pylayer, and
+// the gradient that its author has written: the block runs once, and its operators stand in its
+// place.
 #include "frontend/translate/control.h"
+#include "frontend/translate/general.h"
+#include "frontend/translate/gradient.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 
@@ -219,4 +223,63 @@ bool recurrent_translate(OpJob *j)
 	for (int i = 0; i < r.nout; i++)
 		write_var(j, r.out->arguments[i], count_result(&l, r.nstate + i));
 	return true;
+}
+
+// ---- pylayer ------------------------------------------------------------------------------------
+
+// Runs a block; its own variables are gone behind it, but for `inner[i]`, which becomes variable i
+// of the operator's slot.
+static bool run_once(OpJob *j, int block, const char *slot, const char *const *inner)
+{
+	Translator *t = j->t;
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, slot);
+	const size_t n = out ? out->n_arguments : 0;
+	Value **v = NEW_ARRAY(t->c->arena, n + 1, Value *);
+	Scope *scope = t->scope;
+	const int index = t->block_index;
+	const Frame frame = t->frame;
+	t->block_index = block;
+	t->scope = scope_new(t, block, scope);
+	t->frame = (Frame){.block = block, .outer = &frame};
+	bool ok = region_translate(t);
+	for (size_t i = 0; ok && i < n; i++)
+		if (slot_var(out, i))
+			ok = (v[i] = read_any(j, slot, inner[i])) != NULL;
+	t->block_index = index;
+	t->scope = scope;
+	t->frame = frame;
+	for (size_t i = 0; ok && i < n; i++)
+		if (v[i])
+			write_var(j, slot_var(out, i), v[i]);
+	return ok;
+}
+
+bool pylayer_translate(OpJob *j)
+{
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
+	const int block = sub_block(j->desc);
+	if (block < 0)
+		return job_fail(j, "attribute 'blocks' is missing, or names no block");
+	return run_once(j, block, "Out", out ? (const char *const *)out->arguments : NULL);
+}
+
+// The block calls the gradients after the inputs, even where they have other names outside because
+// they are summed there.
+bool pylayer_gradient_translate(OpJob *j)
+{
+	static const char *const reads[] = {"backward_block"};
+	static const LegacyMap map = {.nread = COUNT_OF(reads), .reads = reads};
+	Arena *a = j->t->c->arena;
+	const Paddle__OpSlot *in = slot_find(j->desc->n_inputs, j->desc->inputs, "Input");
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Input@GRAD");
+	const size_t n = in ? in->n_arguments : 0;
+	const int block = sub_block(j->desc);
+	const char **inner = NEW_ARRAY(a, n + 1, const char *);
+	if (block < 0)
+		return job_fail(j, "attribute 'backward_block' is missing, or names no block");
+	if (out && out->n_arguments > n)
+		return job_fail(j, "has more gradients than inputs");
+	for (size_t i = 0; i < n; i++)
+		inner[i] = context_str(j->t->c, arena_printf(a, "%s@GRAD", in->arguments[i]));
+	return check_attributes(j, &map) && run_once(j, block, "Input@GRAD", inner);
 }

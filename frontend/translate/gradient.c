@@ -32,7 +32,8 @@ static bool (*control_gradient(const char *type))(OpJob *)
 		bool (*translate)(OpJob *);
 	} all[] = {{"conditional_block_grad", branch_gradient_translate},
 	           {"while_grad", loop_gradient_translate},
-	           {"recurrent_grad", recurrent_gradient_translate}};
+	           {"recurrent_grad", recurrent_gradient_translate},
+	           {"pylayer_grad", pylayer_gradient_translate}};
 	for (size_t i = 0; i < COUNT_OF(all); i++)
 		if (!strcmp(type, all[i].type))
 			return all[i].translate;

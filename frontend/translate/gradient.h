@@ -57,6 +57,8 @@ bool branch_gradient_translate(OpJob *j);
 // while_grad, recurrent_grad (gradient_loop.c).
 bool loop_gradient_translate(OpJob *j);
 bool recurrent_gradient_translate(OpJob *j);
+// pylayer_grad (control_recurrent.c).
+bool pylayer_gradient_translate(OpJob *j);
 
 // The operation of that type, in place or not, that a gradient operation of Paddle 3 belongs to
 // (gradient_match.c); NULL: none. False after a diagnostic: nothing tells which.

@@ -178,8 +178,8 @@ static void set_flow(LoopJob *w)
 	}
 }
 
-// The block is not translated, but an attribute that may change what it computes is no more passed
-// over there than elsewhere.
+// The block is not translated, but what may change what it computes is no more passed over there
+// than elsewhere: attributes, and a gradient that is not that of its operators.
 static bool attributes_known(OpJob *j, const Paddle__BlockDesc *b)
 {
 	const Paddle__ProgramDesc *p = j->t->p;
@@ -193,7 +193,9 @@ static bool attributes_known(OpJob *j, const Paddle__BlockDesc *b)
 		const char *why = NULL;
 		if (inner >= 0)
 			ok = attributes_known(j, p->blocks[inner]) && ok;
-		if (!op_info_by_legacy(o->type, &map))
+		if (attr_find(o, "backward_block"))
+			why = "a gradient that its author has written is not supported in a loop";
+		else if (!op_info_by_legacy(o->type, &map))
 			why = gradient_objection(j->t->c, o, of ? of->n_ops : 0, of ? of->ops : NULL);
 		for (size_t k = 0; map && k < o->n_attrs && !why; k++)
 			why = attr_objection(j->t->c, map, o->attrs[k]);

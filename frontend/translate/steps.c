@@ -501,6 +501,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "merge_selected_rows", .whole = merge_rows_translate},
 	{.hook = "get_tensor_from_selected_rows", .whole = rows_tensor_translate},
 	{.hook = "recurrent", .whole = recurrent_translate},
+	{.hook = "pylayer", .whole = pylayer_translate},
 	{.hook = "sigmoid_cross_entropy", .whole = sigmoid_cross_entropy_translate},
 	{.hook = "dropout", .whole = dropout_translate},
 	{.hook = "round", .whole = round_translate},
