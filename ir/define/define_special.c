@@ -71,7 +71,7 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 		return results[0] != NULL;
 	Value *x = op_operand(op, 0), *const * scales;
 	const Type *out = op->results[0].type;
-	int64_t bits[2], axis = op_int(op, "quant_axis", -1);
+	int64_t bits[2];
 	int count = op_operand_list(op, 1, &scales), nbits = op_ints(op, "quant_bits", bits, 2);
 	double most = 1;
 	for (int i = 0; i < count; i++)
@@ -79,8 +79,7 @@ bool define_hook_dequantize(Builder *b, Op *op, Value **results)
 	most = op_attr(op, "max_range") ? op_float(op, "max_range", most) : most;
 	Nest n = nest_open(b, out);
 	Value *v = scalar_cast(&n.b, load(&n.b, x, n.at), out->dtype);
-	// Of two scales the first is per channel of the product, the second is one for all.
-	Value *s = scale_at(&n, &n.b, scales[0], count == 2 ? 1 : axis);
+	Value *s = scale_at(&n, &n.b, scales[0], quantised_axis(op, count));
 	v = apply2(&n.b, OP_PD_MULTIPLY, v, s);
 	if (count == 2)
 		v = apply2(&n.b, OP_PD_MULTIPLY, v, load_scalar(&n.b, scales[1]));

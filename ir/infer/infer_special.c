@@ -41,6 +41,12 @@ bool quantised_away(const Op *op)
 	return op_int(op, "round_type", op->code == OP_PD_QUANTIZE_DEQUANTIZE) != 0;
 }
 
+int64_t quantised_axis(const Op *op, int scales)
+{
+	const int64_t rows = op_int(op, "x_num_col_dims", 1);
+	return scales < 2 ? op_int(op, "quant_axis", -1) : rows > 1 ? rows : 1;
+}
+
 bool quantised_observes(const Op *op)
 {
 	return op_bool(op, "only_observer", false);
@@ -67,8 +73,7 @@ bool infer_hook_dequantize(Op *op)
 		return false;
 	if (n < 1 || n > 2 || (nbits > 0 && nbits < n))
 		return op_error(op, "%d scales and %d numbers of bits", n, nbits);
-	// Of two scales the first is per channel of the product, the second is one for all.
-	int64_t axis = n == 2 ? 1 : op_int(op, "quant_axis", -1);
+	int64_t axis = quantised_axis(op, n);
 	for (int i = 0; i < n; i++)
 		if (!infer_bits(op, nbits > i ? bits[i] : op_int(op, "bit_length", 8)) ||
 		    !check_scale(op, scales[i], x, i ? -1 : axis))

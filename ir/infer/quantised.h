@@ -10,5 +10,8 @@ double quantised_most(int64_t bits);
 bool quantised_away(const Op *op);
 // Models that were only observed while they ran keep their operators, which pass on what comes.
 bool quantised_observes(const Op *op);
+// The axis of the channels that the first of so many scales has: of two, the channels of a product,
+// and the second scale is one for all. Negative: none.
+int64_t quantised_axis(const Op *op, int scales);
 
 #endif
