@@ -144,7 +144,7 @@ static bool sums_store(LaneTile *l, int depth)
 		if (!index)
 			return false;
 		for (int i = 0; i < end->noperand; i++)
-			text_line(n->out, depth, "%s_store(&%s[%s], %s_load(&%s[%d]));", v, kernel_result(k, i),
+			text_line(n->out, depth, "%s_store(&%s[%s], %s_load(&%s[%d]));", v, nest_result(n, i),
 			          expression_unwrap(k->arena, index), v,
 			          (const char *)pointer_map_get(&l->sums, op_operand(end, i)), at);
 	}

@@ -4,6 +4,8 @@
 // compiler sees what goes from one nest to the next. Called by nest.c.
 #include "codegen/nest/nest.h"
 
+#include <inttypes.h>
+
 // The most elements, and rounds of reductions.
 enum { TINY_ELEMENTS = 8, TINY_WORK = 64 };
 
@@ -44,7 +46,7 @@ int64_t nest_tiny_elements(const Nest *n)
 
 void nest_tiny_store(Nest *n, int64_t elements)
 {
-	text_line(n->out, 1, "for (int64_t i = 0; i < %lld; i++) {", (long long)elements);
+	text_line(n->out, 1, "for (int64_t i = 0; i < %" PRId64 "; i++) {", elements);
 	for (int i = 0; i < n->op->nresult; i++)
 		text_line(n->out, 2, "%s[i] = %s[i];", kernel_result(n->k, i), nest_result(n, i));
 	text_line(n->out, 1, "}");
@@ -53,6 +55,6 @@ void nest_tiny_store(Nest *n, int64_t elements)
 void nest_tiny_declare(Nest *n, int64_t elements)
 {
 	for (int i = 0; i < n->op->nresult; i++)
-		text_line(n->out, 1, "%s %s[%lld];", dtype_c_memory(n->op->results[i].type->dtype),
-		          nest_result(n, i), (long long)elements);
+		text_line(n->out, 1, "%s %s[%" PRId64 "];", dtype_c_memory(n->op->results[i].type->dtype),
+		          nest_result(n, i), elements);
 }
