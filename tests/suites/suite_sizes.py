@@ -8,7 +8,7 @@ from pdcc_tests import SRC, run
 SLOW = False
 SEEDS = 24
 FEW = [(['--target', 'interp'], 1, 60), (['--target', 'c'], 61, 12)]  # how, first seed, how many
-MANY = [(['--target', 'interp'], 1001, 4000), (['--target', 'c'], 5001, 200), (['--target', 'c', '--isa', 'native'], 5301, 100)]
+MANY = [(['--target', 'interp'], 1001, 2500), (['--target', 'c'], 5001, 120), (['--target', 'c', '--isa', 'native'], 5301, 60)]
 
 PROLOGUE = '''builtin.module {
   %c0 = builtin.constant() {value = dense<1 x i64 [0]>} : () -> (tensor<1 x i64>)
