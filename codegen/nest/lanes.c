@@ -117,7 +117,7 @@ bool lane_stores_sums(const Nest *n)
 		    nest_level(n, &sum->results[0]) != n->nloop)
 			return false;
 	}
-	return (t == DT_F32 || t == DT_F64) && n->k->target->vector && !n->turned;
+	return tile_vector_name(t) && n->k->target->vector && !n->turned;
 }
 
 // The index `at` lanes behind `first`.
@@ -328,7 +328,8 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 		n->s.nknown--;
 		nest_renew(n);
 	}
-	const char *sum = scalar_round(n->k, op->results[0].type, acc.element);
+	const char *sum = acc.narrow ? arena_printf(n->k->arena, "((int64_t)%s)", acc.element)
+	                             : scalar_round(n->k, op->results[0].type, acc.element);
 	pointer_map_set(&n->s.names, &op->results[0], sum);
 	if (op->block == n->body)
 		pointer_map_set(&l->sums, &op->results[0], acc.name);

@@ -62,9 +62,8 @@ static int tile_lanes(const Nest *n)
 {
 	int lanes = n->k->target->lanes;
 	for (const Op *op = n->body->first; op; op = op->next)
-		if (op->code == OP_LOOP_REDUCE && op->results[0].type->kind == TY_SCALAR &&
-		    dtype_size(op->results[0].type->dtype) == dtype_size(DT_F64))
-			lanes = target_lanes(n->k->target, DT_F64);
+		if (op->code == OP_LOOP_REDUCE && reduce_lanes(n->k->target, op) < lanes)
+			lanes = reduce_lanes(n->k->target, op);
 	return lanes;
 }
 

@@ -281,7 +281,7 @@ static bool depends_on(const Value *v, const Value *arg, int depth)
 
 // A short innermost loop whose positions are found by division (channels that do not lie as they
 // are stored), anew for each pixel, though they do not depend on the pixel: then the loop over
-// pixels is the better inner one.
+// pixels is the better inner one, unless it divides as often by itself.
 static bool wants_turn(const Nest *n)
 {
 	if (n->nloop < 2 || n->k->target->simt)
@@ -295,6 +295,8 @@ static bool wants_turn(const Nest *n)
 	for (const Op *op = n->body->first; op; op = op->next) {
 		if (op->nregion)
 			return false;
+		if (op_divides(op) && nest_level(n, &op->results[0]) == n->nloop - 1)
+			saved--;
 		if (!op_divides(op) || nest_level(n, &op->results[0]) != n->nloop)
 			continue;
 		if (depends_on(&op->results[0], pixels->arg, 0))

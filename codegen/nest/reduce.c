@@ -58,188 +58,6 @@ void loop_close(Scalars *s, const Loop *loop, int *depth, Text *out)
 	kernel_locals_end(s->k, loop->nlocal);
 }
 
-// ---- accumulators -------------------------------------------------------------------------------
-
-ReduceKind reduce_kind(const Op *op)
-{
-	return (ReduceKind)op_enum(op, "kind");
-}
-
-static const char *lowest(Scalars *s, const Type *t, bool highest)
-{
-	static const char *const low[DT_COUNT] = {
-		[DT_BOOL] = "false",    [DT_U8] = "0",          [DT_I8] = "INT8_MIN",
-		[DT_I16] = "INT16_MIN", [DT_I32] = "INT32_MIN", [DT_I64] = "INT64_MIN"};
-	static const char *const high[DT_COUNT] = {
-		[DT_BOOL] = "true",     [DT_U8] = "UINT8_MAX",  [DT_I8] = "INT8_MAX",
-		[DT_I16] = "INT16_MAX", [DT_I32] = "INT32_MAX", [DT_I64] = "INT64_MAX"};
-	if (t->kind == TY_INDEX)
-		return highest ? "INT64_MAX" : "INT64_MIN";
-	if (dtype_is_float(t->dtype))
-		return scalar_float(s->k->arena, t->dtype, highest ? HUGE_VAL : -HUGE_VAL);
-	return highest ? high[t->dtype] : low[t->dtype];
-}
-
-// NULL after a diagnostic.
-static const char *complex_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
-{
-	if (kind == REDUCE_SUM || kind == REDUCE_PROD)
-		return arena_printf(s->k->arena, "pd_%s_of(%s)", dtype_name(t->dtype),
-		                    kind == REDUCE_SUM ? "0" : "1");
-	diag_error(s->k->ctx->diag, op->loc,
-	           "code generation: reduction '%s' of complex numbers is not supported in C",
-	           op_str(op, "kind", ""));
-	return NULL;
-}
-
-const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind, const Type *t)
-{
-	bool real = t->kind == TY_SCALAR && dtype_is_float(t->dtype);
-	if (type_is_complex(t))
-		return complex_neutral(s, op, kind, t);
-	if (reduce_is_max(kind) || kind == REDUCE_ARGMAX)
-		return lowest(s, t, false);
-	switch (kind) {
-	case REDUCE_SUM: return real ? scalar_float(s->k->arena, t->dtype, 0) : "0";
-	case REDUCE_PROD: return real ? scalar_float(s->k->arena, t->dtype, 1) : "1";
-	case REDUCE_MIN:
-	case REDUCE_LOWEST:
-	case REDUCE_ARGMIN: return lowest(s, t, true);
-	case REDUCE_ANY: return "false";
-	case REDUCE_ALL: return "true";
-	default:
-		diag_error(s->k->ctx->diag, op->loc, "code generation: unknown kind of reduction '%s'",
-		           op_str(op, "kind", ""));
-		return NULL;
-	}
-}
-
-// The type that is accumulated: what the region yields for argmax, the result otherwise.
-static const Type *accumulated_type(const Op *op, ReduceKind kind)
-{
-	if (reduce_is_position(kind))
-		return op_operand(block_terminator(op->regions[0].first), 0)->type;
-	return op->results[0].type;
-}
-
-// A term of a sum, or a factor of a product. Integers wrap.
-static void accumulate_term(const Accumulator *a, const char *acc, const char *value, int depth,
-                            Text *out)
-{
-	const Type *t = a->type;
-	const bool sum = a->kind == REDUCE_SUM;
-	const char *wide = t->dtype == DT_I64 ? "uint64_t" : "uint32_t";
-	if (type_is_complex(t))
-		text_line(out, depth, "%s = pd_%s_%s(%s, %s);", acc, dtype_name(t->dtype),
-		          sum ? "add" : "mul", acc, value);
-	else if (t->kind == TY_SCALAR && dtype_is_int(t->dtype))
-		text_line(out, depth, "%s = (%s)((%s)%s %s (%s)%s);", acc, type_c_scalar(t), wide, acc,
-		          sum ? "+" : "*", wide, value);
-	else
-		text_line(out, depth, "%s %s= %s;", acc, sum ? "+" : "*", value);
-}
-
-// As Paddle 3 has it: whatever the order, NaN is what comes out.
-static bool stays_nan(const Accumulator *a)
-{
-	return (a->kind == REDUCE_HIGHEST || a->kind == REDUCE_LOWEST) && a->type->kind == TY_SCALAR &&
-	       dtype_is_float(a->type->dtype);
-}
-
-// One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels
-// compute: a fold in which NaN comes after everything, and everything after NaN.
-static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
-                       const char *index, int depth, Text *out)
-{
-	const ReduceKind kind = a->kind;
-	const char *best = a->best, *sign = reduce_is_max(kind) ? ">" : "<";
-	switch (kind) {
-	case REDUCE_SUM:
-	case REDUCE_PROD: accumulate_term(a, acc, value, depth, out); return;
-	case REDUCE_MAX:
-	case REDUCE_MIN:
-	case REDUCE_HIGHEST:
-	case REDUCE_LOWEST:
-		if (a->keeps_nan)
-			text_line(out, depth, "%s = %s %s %s || %s != %s ? %s : %s;", acc, value, sign, acc,
-			          value, value, value, acc);
-		else
-			text_line(out, depth, "%s = %s %s %s ? %s : %s;", acc, acc, sign, value, acc, value);
-		return;
-	case REDUCE_ANY: text_line(out, depth, "%s = %s || %s;", acc, acc, value); return;
-	case REDUCE_ALL: text_line(out, depth, "%s = %s && %s;", acc, acc, value); return;
-	default: {
-		const char *kept = kernel_local(s->k, "v");
-		text_line(out, depth, "const bool %s = %s %s %s;", kept, value,
-		          kind == REDUCE_ARGMAX ? ">" : "<", best);
-		text_line(out, depth, "%s = %s ? %s : %s;", best, kept, value, best);
-		text_line(out, depth, "%s = %s ? %s : %s;", acc, kept, index, acc);
-		return;
-	}
-	}
-}
-
-// Declares an array of lanes that begin with `neutral`. Zeros are an initialiser: of a loop gcc
-// makes a memset, and keeps the array in memory for it.
-static void array_open(const char *type, const char *name, int lanes, const char *neutral,
-                       int depth, Text *out)
-{
-	const bool zero = strspn(neutral, "0.f") == strlen(neutral);
-	text_line(out, depth, zero ? "%s %s[%d] = {0};" : "%s %s[%d];", type, name, lanes);
-	if (zero)
-		return;
-	text_line(out, depth, "for (int l = 0; l < %d; l++)", lanes);
-	text_line(out, depth + 1, "%s[l] = %s;", name, neutral);
-}
-
-bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out)
-{
-	KernelFunc *k = s->k;
-	a->kind = reduce_kind(op);
-	a->type = accumulated_type(op, a->kind);
-	a->keeps_nan = stays_nan(a);
-	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
-	if (!neutral)
-		return false;
-	bool arg = reduce_is_position(a->kind);
-	a->name = kernel_local(k, "acc");
-	const char *value = arg ? kernel_local(k, "best") : a->name;
-	const char *type = kernel_scalar(s->k, op->results[0].type);
-	if (!lanes) {
-		text_line(out, depth, "%s %s = %s;", type, a->name, arg ? "0" : neutral);
-		if (arg)
-			text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), value, neutral);
-		a->element = a->name;
-		a->best = value;
-		return true;
-	}
-	array_open(type, a->name, lanes, arg ? "0" : neutral, depth, out);
-	if (arg)
-		array_open(kernel_scalar(s->k, a->type), value, lanes, neutral, depth, out);
-	a->element = arena_printf(k->arena, "%s[l]", a->name);
-	a->best = arena_printf(k->arena, "%s[l]", value);
-	return true;
-}
-
-void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,
-                     int depth, Text *out)
-{
-	bool twice = a->kind != REDUCE_SUM && a->kind != REDUCE_PROD && a->kind != REDUCE_ANY &&
-	             a->kind != REDUCE_ALL;
-	if (twice && strpbrk(value, "([? ")) {
-		const char *name = kernel_local(s->k, "v");
-		text_line(out, depth, "const %s %s = %s;", kernel_scalar(s->k, a->type), name, value);
-		value = name;
-	}
-	accumulate(s, a, a->element, value, index, depth, out);
-}
-
-void accumulator_keep_nan(Accumulator *a)
-{
-	a->keeps_nan = reduce_is_order(a->kind) && a->type->kind == TY_SCALAR &&
-	               dtype_is_float(a->type->dtype);
-}
-
 // ---- printing -----------------------------------------------------------------------------------
 
 typedef struct Reduction {
@@ -283,7 +101,7 @@ bool reduce_again_print(Scalars *s, const Op *op, const Accumulator *a, Loop *lo
 {
 	Reduction r = {.s = s, .op = op, .out = out, .nloop = nloop, .acc = *a};
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
-	if (!a->keeps_nan || stays_nan(a) || !neutral)
+	if (!a->keeps_nan || accumulator_stays_nan(a) || !neutral)
 		return neutral != NULL;
 	memcpy(r.loops, loops, (size_t)nloop * sizeof *loops);
 	r.acc.keeps_nan = false;
@@ -314,23 +132,15 @@ static bool block_is_simple(const Block *b)
 	return true;
 }
 
-// The elements of a vector that are accumulated.
-static int reduce_lanes(const Reduction *r)
-{
-	const Type *t = r->op->results[0].type;
-	const bool wide = t->kind == TY_SCALAR && dtype_size(t->dtype) == dtype_size(DT_F64);
-	return wide ? target_lanes(r->s->k->target, DT_F64) : r->s->k->target->lanes;
-}
-
 // How many accumulators side by side: two vectors, which do not wait for each other, but one of few
 // elements, and four of many that are compared, for clang 14 has two in pieces then; 0 when the
 // elements do not lie so.
 static int lanes_wanted(Reduction *r)
 {
 	const Block *b = r->op->regions[0].first;
-	const int lanes = reduce_lanes(r);
+	const int lanes = reduce_lanes(r->s->k->target, r->op);
 	ReduceKind kind = reduce_kind(r->op);
-	bool fits = kind == REDUCE_SUM || kind == REDUCE_PROD || reduce_is_order(kind);
+	bool fits = !reduce_is_position(kind);
 	if (r->s->k->target->simt || !fits || !r->nloop || !block_is_simple(b))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
@@ -381,7 +191,7 @@ static bool single_print(Reduction *r, const Accumulator *single, const char *fi
 static bool known_print(Reduction *r, int count, int width, Accumulator *single, int depth)
 {
 	KernelFunc *k = r->s->k;
-	const int lanes = reduce_lanes(r);
+	const int lanes = reduce_lanes(r->s->k->target, r->op);
 	int at = count / width * width;
 	const char *i = kernel_local(k, "i");
 	text_line(r->out, depth, "for (%s %s = 0; %s < %d; %s += %d)", k->index, i, i, at, i, width);
@@ -404,7 +214,7 @@ static bool known_print(Reduction *r, int count, int width, Accumulator *single,
 static bool open_print(Reduction *r, const char *end, int width, Accumulator *single, int depth)
 {
 	const char *i = kernel_local(r->s->k, "i");
-	const int lanes = reduce_lanes(r);
+	const int lanes = reduce_lanes(r->s->k->target, r->op);
 	text_line(r->out, depth, "%s %s = 0;", r->s->k->index, i);
 	for (int w = width; w >= lanes; w /= 2) {
 		text_line(r->out, depth, "for (; %s + %d <= %s; %s += %d)", i, w, end, i, w);
@@ -430,7 +240,7 @@ static bool fold_print(Reduction *r, int width, int depth)
 	const Accumulator *acc = &r->acc;
 	const char *name = acc->name;
 	int w = width / 2;
-	if (folds_vectors(r) && w >= reduce_lanes(r)) {
+	if (folds_vectors(r) && w >= reduce_lanes(r->s->k->target, r->op)) {
 		const char *v = tile_vector_name(acc->type->dtype);
 		if (!tile_vectors(s->k, acc->type->dtype))
 			return false;
@@ -453,7 +263,7 @@ static bool lanes_print(Reduction *r, int width, int depth)
 	Scalars *s = r->s;
 	Loop *inner = &r->loops[r->nloop - 1];
 	const bool known = dim_is_const(inner->extent) && !inner->end;
-	const bool rest = !known || inner->extent->value % reduce_lanes(r);
+	const bool rest = !known || inner->extent->value % reduce_lanes(r->s->k->target, r->op);
 	Accumulator single = {0};
 	if (!accumulator_open(s, r->op, width, &r->acc, depth, r->out) ||
 	    (rest && !accumulator_open(s, r->op, 0, &single, depth, r->out)))

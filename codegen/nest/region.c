@@ -7,7 +7,9 @@
 
 const char *tile_vector_name(DType t)
 {
-	return t == DT_F64 ? "vd" : "vf";
+	static const char *const names[DT_COUNT] = {
+		[DT_F32] = "vf", [DT_F64] = "vd", [DT_I32] = "vi32", [DT_I64] = "vi64"};
+	return names[t];
 }
 
 // The vectors of elements of type t; `sums`: they are added, too.

@@ -9,7 +9,7 @@
 bool tile_prelude(KernelFunc *k);
 // The same with vectors of f32 or f64, and what they are called: `vf`, `vd`.
 bool tile_vectors(KernelFunc *k, DType t);
-// Only what loads and stores them.
+// Only what loads and stores them, of any element that has such a name (else NULL).
 bool tile_moves(KernelFunc *k, DType t);
 const char *tile_vector_name(DType t);
 // Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
