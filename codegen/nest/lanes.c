@@ -3,12 +3,13 @@
 // reads side by side.
 //
 //   for (j0 = 0; j0 + W <= J; j0 += W) {
-//       float acc[W];  for (l) acc[l] = 0;
+//       float acc[W] = {0};
 //       for (k) for (l) acc[l] += a[k] * b[k * J + j0 + l];
 //       vf_store(&out[j0], vf_load(acc));
 //   }
 //
 // GCC would make a memcpy of `for (l) out[j0 + l] = acc[l]`, and keep the sums in memory for it.
+//
 // A block is cut into groups, each one lane loop: reductions end a group, values that outlive their
 // group are arrays, and what does not change from lane to lane is printed between them. Called by
 // nest.c.
@@ -16,7 +17,6 @@
 #include "codegen/nest/region.h"
 #include "ir/base/vec.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 typedef enum Finish {

@@ -188,7 +188,7 @@ static bool single_print(Reduction *r, const Accumulator *single, const char *fi
 }
 
 // `count` elements: rounds of `width` lanes, rounds of what vectors are left, and single elements.
-static bool known_print(Reduction *r, int count, int width, Accumulator *single, int depth)
+static bool known_print(Reduction *r, int count, int width, const Accumulator *single, int depth)
 {
 	KernelFunc *k = r->s->k;
 	const int lanes = reduce_lanes(r->s->k->target, r->op);
@@ -211,7 +211,8 @@ static bool known_print(Reduction *r, int count, int width, Accumulator *single,
 }
 
 // The same up to `end`, a C expression.
-static bool open_print(Reduction *r, const char *end, int width, Accumulator *single, int depth)
+static bool open_print(Reduction *r, const char *end, int width, const Accumulator *single,
+                       int depth)
 {
 	const char *i = kernel_local(r->s->k, "i");
 	const int lanes = reduce_lanes(r->s->k->target, r->op);
