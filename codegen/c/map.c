@@ -82,7 +82,7 @@ static void operators_print(Codegen *cg, const Story *s, bool *first, Text *out)
 static void step_print(Codegen *cg, const MapStep *step, const Lines *lines, size_t base, Text *out)
 {
 	bool first = true;
-	const Story s = op_story(cg, step->op);
+	const Story *s = op_story(cg, step->op);
 	text_str(out, "\t\t{");
 	lines_print(lines, base + step->from, base + step->to, out);
 	if (step->function >= 0) {
@@ -90,7 +90,7 @@ static void step_print(Codegen *cg, const MapStep *step, const Lines *lines, siz
 		text_json(out, cg->funcs[step->function].name);
 	}
 	text_str(out, ", \"operators\": [");
-	operators_print(cg, &s, &first, out);
+	operators_print(cg, s, &first, out);
 	text_str(out, "]}");
 }
 
@@ -105,19 +105,19 @@ static void function_print(Codegen *cg, int f, const Lines *lines, size_t base, 
 	text_str(out, ", \"operators\": [");
 	for (int i = 0; i < cg->map.n; i++)
 		if (cg->map.steps[i].function == f) {
-			const Story s = op_story(cg, cg->map.steps[i].op);
-			operators_print(cg, &s, &first, out);
+			const Story *s = op_story(cg, cg->map.steps[i].op);
+			operators_print(cg, s, &first, out);
 		}
 	text_str(out, "]}");
 }
 
 static CodeSpan span_of(Codegen *cg, const Op *op, const Lines *l, size_t from, size_t to)
 {
-	const Story s = op_story(cg, op);
+	const Story *s = op_story(cg, op);
 	while (from < to && l->source->text[from] == '\n')
 		from++;
-	return (CodeSpan){op, line_at(l, from, false), line_at(l, to ? to - 1 : 0, true) - 1, s.n,
-	                  s.locs};
+	return (CodeSpan){op, line_at(l, from, false), line_at(l, to ? to - 1 : 0, true) - 1, s->n,
+	                  s->locs};
 }
 
 // The same for a caller in C.

@@ -200,7 +200,7 @@ static const char *rounds_condition(const RepeatLoop *l, int step)
 	Arena *a = l->s->cg->arena;
 	const char *row = l->table.row, *rows = l->table.n ? l->table.rows : NULL;
 	const int all = l->r->rounds;
-	const bool all_but_one = all > 2 && step_count(l->r, step) == all - 1;
+	const bool all_but_one = all > 2 && l->r->count[step] == all - 1;
 	Text t;
 	text_init(&t, a);
 	for (int round = 0; round < all; round++) {
@@ -244,8 +244,7 @@ static bool rounds_are_covered(const RepeatLoop *l, int from, int to)
 // all do would.
 static bool is_of_most(const RepeatLoop *l, int step)
 {
-	return step_count(l->r, step) > l->r->rounds / 2 &&
-	       repeat_call(l, step_first(l->r, step), step);
+	return l->r->count[step] > l->r->rounds / 2 && repeat_call(l, step_first(l->r, step), step);
 }
 
 // Steps that not all rounds have, from `from` on: an if for each group of a chain, the last one an
@@ -280,7 +279,7 @@ static bool steps_loop_print(RepeatLoop *l)
 {
 	int step = 0;
 	while (step >= 0 && step < l->r->nstep) {
-		if (step_count(l->r, step) < l->r->rounds) {
+		if (l->r->count[step] < l->r->rounds) {
 			step = steps_of_some(l, step);
 			continue;
 		}

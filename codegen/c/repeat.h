@@ -24,7 +24,8 @@ typedef struct Steps {
 typedef struct Repeat {
 	int first, end;
 	int rounds, nstep;
-	int *at; // [round * nstep + step]: the operation; STEP_ABSENT: this round has no such step
+	int *at;    // [round * nstep + step]: the operation; STEP_ABSENT: this round has no such step
+	int *count; // by step: how many rounds have it
 } Repeat;
 
 static inline int repeat_at(const Repeat *r, int round, int step)
@@ -81,7 +82,6 @@ const KernelFunc *repeat_call(const RepeatLoop *l, int round, int step);
 const KernelParam *repeat_param(const RepeatLoop *l, int round, int step, int p);
 int step_params(const RepeatLoop *l, int step);
 int step_first(const Repeat *r, int step);   // the first round that has it
-int step_count(const Repeat *r, int step);   // how many rounds have it
 int round_begin(const Repeat *r, int round); // the operation that a round begins with
 // Whether no round has both steps.
 bool steps_are_apart(const Repeat *r, int a, int b);

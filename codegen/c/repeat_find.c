@@ -289,6 +289,10 @@ static void round_append(Rounds *x, int way, const Laid *l)
 	*(way > 0 ? &x->after : &x->front) -= r->nstep;
 	r->at -= way > 0 ? 0 : r->nstep;
 	memcpy(r->at + (way > 0 ? all : 0), l->steps, (size_t)r->nstep * sizeof *r->at);
+	int *count = NEW_ARRAY(x->s->cg->arena, (size_t)r->nstep, int);
+	for (int i = 0; i < r->nstep; i++)
+		count[i] = r->count[i] + (l->steps[i] != STEP_ABSENT);
+	r->count = count;
 	r->rounds++;
 }
 
@@ -302,6 +306,7 @@ static void round_insert(Rounds *x, int way, const Laid *l)
 	r->nstep = old.nstep + l->nextra;
 	r->rounds++;
 	r->at = NEW_ARRAY(a, (size_t)r->rounds * (size_t)r->nstep, int);
+	r->count = NEW_ARRAY(a, (size_t)r->nstep, int);
 	x->kinds = NEW_ARRAY(a, (size_t)r->nstep + 1, int);
 	x->codes = NEW_ARRAY(a, (size_t)r->nstep + 1, int);
 	const int mine = way > 0 ? old.rounds : 0, shift = way > 0 ? 0 : 1;
@@ -310,6 +315,7 @@ static void round_insert(Rounds *x, int way, const Laid *l)
 		for (int n = 0, op; (op = extra_in_front(l, i, n)) != STEP_ABSENT; n++, step++) {
 			for (int round = 0; round < r->rounds; round++)
 				r->at[round * r->nstep + step] = round == mine ? op : STEP_ABSENT;
+			r->count[step] = 1;
 			x->kinds[step] = x->s->kinds[op];
 			x->codes[step] = x->s->ops[op]->code;
 		}
@@ -318,6 +324,7 @@ static void round_insert(Rounds *x, int way, const Laid *l)
 		for (int round = 0; round < old.rounds; round++)
 			r->at[(round + shift) * r->nstep + step] = repeat_at(&old, round, i);
 		r->at[mine * r->nstep + step] = l->steps[i];
+		r->count[step] = old.count[i] + (l->steps[i] != STEP_ABSENT);
 		x->codes[step] = codes[i];
 		x->kinds[step++] = kinds[i];
 	}
@@ -338,7 +345,7 @@ static int saved(const Repeat *r)
 {
 	int n = 0, odd = 0;
 	for (int step = 0; step < r->nstep; step++) {
-		const int rounds = step_count(r, step);
+		const int rounds = r->count[step];
 		n += rounds - 1;
 		odd += rounds < r->rounds;
 	}
@@ -364,15 +371,17 @@ static Repeat rounds_around(const Steps *s, int *room, int from, int to, int fir
 {
 	Arena *a = s->cg->arena;
 	Rounds x = {.s = s,
-	            .r = {first, first + period, 1, period, NULL},
+	            .r = {.first = first, .end = first + period, .rounds = 1, .nstep = period},
 	            .gaps = period / GAP_PART,
 	            .room = room};
 	x.gaps = x.gaps > MAX_GAPS ? MAX_GAPS : x.gaps;
 	x.r.at = NEW_ARRAY(a, (size_t)period, int);
+	x.r.count = NEW_ARRAY(a, (size_t)period, int);
 	x.kinds = NEW_ARRAY(a, (size_t)period + 1, int);
 	x.codes = NEW_ARRAY(a, (size_t)period + 1, int);
 	for (int i = 0; i < period; i++) {
 		x.r.at[i] = first + i;
+		x.r.count[i] = 1;
 		x.kinds[i] = s->kinds[first + i];
 		x.codes[i] = s->ops[first + i]->code;
 		if (!step_may_be_single(s, first + i)) {
@@ -395,12 +404,11 @@ bool steps_are_apart(const Repeat *r, int a, int b)
 	return true;
 }
 
-// Tensors that a round takes from before it, weights apart: few where layers begin.
-static int round_reads(const Steps *s, const Repeat *r, int round)
+// Tensors that a round takes from before it, weights apart: few where layers begin. `seen`: the
+// last round that had to do with a tensor.
+static int round_reads(const Steps *s, const Repeat *r, int round, PointerMap *seen)
 {
-	PointerMap seen;
 	int n = 0;
-	pointer_map_init(&seen, s->cg->arena);
 	for (int step = 0; step < r->nstep; step++) {
 		const int at = repeat_at(r, round, step);
 		const KernelFunc *k = at == STEP_ABSENT ? NULL : s->calls[at];
@@ -408,9 +416,9 @@ static int round_reads(const Steps *s, const Repeat *r, int round)
 			if (!k->params[p].value)
 				continue;
 			const Place place = value_place(k->params[p].value);
-			if (place.kind == PLACE_PARAM || pointer_map_get(&seen, place.root))
+			if (place.kind == PLACE_PARAM || pointer_map_index(seen, place.root) == round)
 				continue;
-			pointer_map_set(&seen, place.root, k);
+			pointer_map_set_index(seen, place.root, round);
 			n += !k->params[p].result;
 		}
 	}
@@ -421,9 +429,13 @@ static int round_reads(const Steps *s, const Repeat *r, int round)
 // layer that differ must not move the beginning of all.
 static int worth(const Steps *s, const Repeat *r, int have)
 {
+	Arena *scratch = arena_scratch(s->cg->arena);
+	PointerMap seen;
+	pointer_map_init(&seen, scratch);
 	int reads = 0;
 	for (int round = 0; round < r->rounds; round++)
-		reads += round_reads(s, r, round);
+		reads += round_reads(s, r, round, &seen);
+	arena_free(scratch);
 	return have - READ_COST * reads / r->rounds;
 }
 
@@ -436,6 +448,9 @@ static void step_move(Repeat *r, int from, int to)
 		memmove(&at[to + 1], &at[to], (size_t)(from - to) * sizeof *at);
 		at[to] = op;
 	}
+	const int count = r->count[from];
+	memmove(&r->count[to + 1], &r->count[to], (size_t)(from - to) * sizeof *r->count);
+	r->count[to] = count;
 }
 
 static const Op *step_op(const Steps *s, const Repeat *r, int step)
@@ -449,7 +464,7 @@ static bool chain_sort(Repeat *r, int from, int to)
 {
 	bool any = false;
 	for (int group = from, next; (next = step_group_end(r, group)) < to; group = next) {
-		const int end = step_group_end(r, next), a = step_count(r, group), b = step_count(r, next);
+		const int end = step_group_end(r, next), a = r->count[group], b = r->count[next];
 		if (a > b || (a == b && step_first(r, group) < step_first(r, next)))
 			continue;
 		for (int step = next; step < end; step++)
@@ -486,8 +501,21 @@ typedef struct Seed {
 	int first, length, period;
 } Seed;
 
+// Whether the same operations have a shorter period already, of which this one is a multiple.
+static bool seed_is_known(const Seed *seeds, int n, const Seed *new)
+{
+	for (int i = 0; i < n; i++)
+		if (new->period % seeds[i].period == 0 &&
+		    new->first >= seeds[i].first &&new->first + new->length + new->period <=
+		        seeds[i].first + seeds[i].length + seeds[i].period)
+			return true;
+	return false;
+}
+
 static void seed_add(Seed *seeds, int *n, Seed new)
 {
+	if (seed_is_known(seeds, *n, &new))
+		return;
 	int at = *n;
 	while (at && seeds[at - 1].length < new.length)
 		at--;

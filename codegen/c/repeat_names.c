@@ -31,14 +31,6 @@ int round_begin(const Repeat *r, int round)
 	return repeat_at(r, round, step);
 }
 
-int step_count(const Repeat *r, int step)
-{
-	int n = 0;
-	for (int round = 0; round < r->rounds; round++)
-		n += repeat_at(r, round, step) != STEP_ABSENT;
-	return n;
-}
-
 static bool steps_go_together(const Repeat *r, int a, int b)
 {
 	for (int round = 0; round < r->rounds; round++)
@@ -365,7 +357,7 @@ static int step_joint_count(const RepeatLoop *l, int step)
 {
 	int n = 0;
 	for (int other = l->joint[step]; other < l->r->nstep; other++)
-		n += l->joint[other] == l->joint[step] ? step_count(l->r, other) : 0;
+		n += l->joint[other] == l->joint[step] ? l->r->count[other] : 0;
 	return n;
 }
 

@@ -36,11 +36,11 @@ static bool region_reduces(const Region *r)
 }
 
 // An element of a nest that sums nothing up is made from one element of each tensor: a table is not
-// read whole.
-static int64_t bytes_read(Codegen *cg, const Op *op, const Value *v)
+// read `whole`.
+static int64_t bytes_read(Codegen *cg, const Op *op, bool whole, const Value *v)
 {
 	const int64_t all = figure(cg, type_bytes_at_most(cg->ctx, v->type));
-	if (op->code != OP_LOOP_NEST || region_reduces(&op->regions[0]))
+	if (whole)
 		return all;
 	const int64_t each = figure(cg, type_numel(cg->ctx, op->results[0].type)) *
 	                     (int64_t)dtype_size(v->type->dtype);
@@ -69,6 +69,7 @@ static void weight_note(Codegen *cg, const Value *v, int64_t bytes)
 // What is moved between memory and the kernel.
 static void operands_count(Codegen *cg, const KernelFunc *k, CudaLaunch *l)
 {
+	const bool whole = k->op->code != OP_LOOP_NEST || region_reduces(&k->op->regions[0]);
 	for (int i = 0; i < k->nparam; i++) {
 		const KernelParam *p = &k->params[i];
 		if (!p->value)
@@ -77,7 +78,7 @@ static void operands_count(Codegen *cg, const KernelFunc *k, CudaLaunch *l)
 			l->written += figure(cg, type_bytes_at_most(cg->ctx, p->value->type));
 			continue;
 		}
-		const int64_t bytes = bytes_read(cg, k->op, p->value);
+		const int64_t bytes = bytes_read(cg, k->op, whole, p->value);
 		l->read += bytes;
 		weight_note(cg, p->value, bytes);
 	}

@@ -330,6 +330,7 @@ struct Codegen {
 	PointerMap weights_at; // offset in the weights -> the parameter that has their pointer
 	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)
 	PointerMap made;         // C: operation -> its KernelFunc
+	PointerMap stories;      // operation -> its Story
 	Text tables;             // C: rows of calls that are repeated: c/repeat.c
 	int nhelper, nfunc, chelper, cfunc;
 	EmittedFunc *helpers, *funcs;

@@ -161,7 +161,7 @@ typedef struct Story {
 	int n, cap;
 } Story;
 
-Story op_story(Codegen *cg, const Op *op);
+const Story *op_story(Codegen *cg, const Op *op); // kept: a large one is asked for often
 // The legacy operator, among those that op stands for, that computes a variable.
 const char *op_type_of(Codegen *cg, const Op *op, const char *var);
 // `conv2d 'c.tmp_0' + relu 'r.tmp_0'`; what op_title says where no operator is known.

@@ -50,6 +50,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	cg->places = names_unique(&cg->locals, "at");
 	pointer_map_init(&cg->pointers, c->arena);
 	pointer_map_init(&cg->made, c->arena);
+	pointer_map_init(&cg->stories, c->arena);
 	pointer_map_init(&cg->widely, c->arena);
 	pointer_map_init(&cg->offset_at, c->arena);
 	names_init(&cg->place_names, c->arena);

@@ -8,18 +8,21 @@
 
 enum { MOST = 6 }; // that a comment names
 
+static bool loc_is_behind(const Loc *a, const Loc *b)
+{
+	return a->block != b->block ? a->block > b->block : a->op > b->op;
+}
+
 static void story_add(Codegen *cg, Story *s, const Loc *loc)
 {
 	if (!loc->type)
 		return;
 	int at = s->n;
-	for (int i = s->n; i-- > 0;) {
-		const Loc *have = s->locs[i];
-		if (have->block == loc->block && have->op == loc->op && !strcmp(have->type, loc->type))
+	while (at && loc_is_behind(s->locs[at - 1], loc))
+		at--;
+	for (int i = at; i && !loc_is_behind(loc, s->locs[i - 1]); i--)
+		if (!strcmp(s->locs[i - 1]->type, loc->type))
 			return;
-		if (have->block > loc->block || (have->block == loc->block && have->op > loc->op))
-			at = i;
-	}
 	VEC_ROOM(cg->arena, s->locs, s->n, s->cap);
 	memmove(s->locs + at + 1, s->locs + at, (size_t)(s->n++ - at) * sizeof *s->locs);
 	s->locs[at] = loc;
@@ -35,36 +38,40 @@ static void region_add(Codegen *cg, Story *s, const Region *r)
 		}
 }
 
-Story op_story(Codegen *cg, const Op *op)
+const Story *op_story(Codegen *cg, const Op *op)
 {
-	Story s = {0};
-	story_add(cg, &s, op->loc);
+	const Story *known = pointer_map_get(&cg->stories, op);
+	if (known)
+		return known;
+	Story *s = NEW(cg->arena, Story);
+	story_add(cg, s, op->loc);
 	for (int i = 0; i < op->nregion; i++)
-		region_add(cg, &s, &op->regions[i]);
+		region_add(cg, s, &op->regions[i]);
+	pointer_map_set(&cg->stories, op, s);
 	return s;
 }
 
 const char *op_type_of(Codegen *cg, const Op *op, const char *var)
 {
-	const Story s = op_story(cg, op);
-	for (int i = 0; i < s.n; i++)
-		if (s.locs[i]->var && !strcmp(s.locs[i]->var, var))
-			return s.locs[i]->type;
+	const Story *s = op_story(cg, op);
+	for (int i = 0; i < s->n; i++)
+		if (s->locs[i]->var && !strcmp(s->locs[i]->var, var))
+			return s->locs[i]->type;
 	return op->loc->type;
 }
 
 const char *story_text(Codegen *cg, const Op *op, bool names)
 {
-	const Story s = op_story(cg, op);
+	const Story *s = op_story(cg, op);
 	Text t;
 	text_init(&t, cg->arena);
-	for (int i = 0; i < s.n && i < MOST; i++) {
-		text_printf(&t, "%s%s", i ? " + " : "", s.locs[i]->type);
-		if (names && s.locs[i]->var)
-			text_printf(&t, " '%s'", s.locs[i]->var);
+	for (int i = 0; i < s->n && i < MOST; i++) {
+		text_printf(&t, "%s%s", i ? " + " : "", s->locs[i]->type);
+		if (names && s->locs[i]->var)
+			text_printf(&t, " '%s'", s->locs[i]->var);
 	}
-	if (s.n > MOST)
-		text_printf(&t, " + %d more", s.n - MOST);
+	if (s->n > MOST)
+		text_printf(&t, " + %d more", s->n - MOST);
 	return t.len ? t.text : NULL;
 }
 

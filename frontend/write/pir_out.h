@@ -56,6 +56,7 @@ struct PirWriter {
 	SizeValue *sizes;
 	PointerMap positions;  // operation -> its place in the program
 	PointerMap placed;     // set_parameter -> what stands in the parameter's place already
+	NameMap gets, sets;    // parameter -> the first operation of the module that reads, writes it
 	PointerMap parameters; // the first get_parameter of each -> the number of the parameter
 };
 

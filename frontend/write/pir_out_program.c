@@ -82,6 +82,20 @@ static bool number_op(Op *op, void *arg)
 	return true;
 }
 
+static void find_firsts(PirWriter *w)
+{
+	name_map_init(&w->gets, w->c->arena);
+	name_map_init(&w->sets, w->c->arena);
+	for (Op *op = module_block(w->module)->first; op; op = op->next) {
+		NameMap *m = op->code == OP_BUILTIN_GET_PARAMETER   ? &w->gets
+		             : op->code == OP_BUILTIN_SET_PARAMETER ? &w->sets
+		                                                    : NULL;
+		const char *name = op_str(op, "name", "");
+		if (m && !name_map_has(m, name))
+			name_map_set(m, name, op);
+	}
+}
+
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -122,6 +136,7 @@ bool pir_write(Op *module, Text *json, Tensor ***params, int *nparam)
 	pointer_map_init(&w.parameters, w.c->arena);
 	pir_give_values(module);
 	op_walk(module, number_op, &w.positions);
+	find_firsts(&w);
 	text_str(json, "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":3},"
 	               "\"program\":{\"regions\":[");
 	out_region_begin(&w, 0, NULL);

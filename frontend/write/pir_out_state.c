@@ -88,7 +88,7 @@ bool out_constant(PirWriter *w, const Op *op)
 // another one.
 static bool overtaken(PirWriter *w, const char *name)
 {
-	const Op *set = module_find(w->module, OP_BUILTIN_SET_PARAMETER, name);
+	const Op *set = name_map_get(&w->sets, name);
 	for (Op *op = set ? module_block(w->module)->first : NULL; op; op = op->next) {
 		if (op->code != OP_BUILTIN_GET_PARAMETER || strcmp(op_str(op, "name", ""), name) != 0)
 			continue;
@@ -106,9 +106,7 @@ bool out_parameter(PirWriter *w, const Op *op)
 	const Value *v = op_result((Op *)op, 0);
 	const char *name = op_str(op, "name", "");
 	// A later read of the same parameter has the number of the first.
-	const Op *first = op_parent(op) == w->module
-	                      ? module_find(w->module, OP_BUILTIN_GET_PARAMETER, name)
-	                      : op;
+	const Op *first = op_parent(op) == w->module ? name_map_get(&w->gets, name) : op;
 	if (!param_get(w->c, name))
 		return out_fail(w, "parameter '%s' has no value", name);
 	if (op_parent(op) != w->module)
@@ -151,7 +149,7 @@ const Op *out_set_of(const Value *result, const Value *operand)
 bool out_set_parameter(PirWriter *w, const Op *op)
 {
 	const char *name = op_str(op, "name", "");
-	const Op *get = module_find(w->module, OP_BUILTIN_GET_PARAMETER, name);
+	const Op *get = name_map_get(&w->gets, name);
 	const Value *v = op_operand(op, 0);
 	if (!get)
 		return out_fail(w, "parameter '%s' is written, but has no value before", name);

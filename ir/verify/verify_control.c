@@ -291,10 +291,22 @@ static bool role_is(const Op *op, int role, bool is)
 	                   name);
 }
 
+// A loop of the program is known by the branch that enters it, from the block in front.
+static bool loop_is_entered(const Op *back)
+{
+	const Block *head = back->succs[0].block;
+	const Op *enter = head->prev ? head->prev->last : NULL;
+	if (op_enum(back, "role") != ROLE_BACK ||
+	    (enter && enter->code == OP_CF_BR && enter->nsucc == 1 && enter->succs[0].block == head &&
+	     op_enum(enter, "role") == ROLE_ENTER))
+		return true;
+	return verify_fail(back, "the block in front of its loop does not enter it");
+}
+
 bool verify_hook_br(Op *op)
 {
 	return branch_args_match(op, 0, 1) && role_is(op, ROLE_BACK, goes_back(op)) &&
-	       loop_form_is_sound(op);
+	       loop_is_entered(op) && loop_form_is_sound(op);
 }
 
 bool verify_hook_cond_br(Op *op)

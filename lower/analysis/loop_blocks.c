@@ -11,6 +11,9 @@ static bool has_role(const Op *op, RoleKind role)
 
 const Op *loop_back(const Block *head)
 {
+	// The block in front goes into the loop: others need not be looked through.
+	if (!head->prev || !has_role(head->prev->last, ROLE_ENTER))
+		return NULL;
 	for (const Block *b = head; b; b = b->next)
 		if (has_role(b->last, ROLE_BACK) && b->last->succs[0].block == head)
 			return b->last;

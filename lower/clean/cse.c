@@ -1,80 +1,12 @@
 // Common subexpression elimination: of two equal pure operations, the later one gives way to the
-// earlier. Structural hashing, scoped by block: what a region found is forgotten when it ends, what
-// encloses it stays visible inside. Run by the pipeline after canonicalize and fold.
+// earlier (lower/pass/numbering.h). Run by the pipeline after canonicalize and fold.
 #include "ir/base/map.h"
 #include "lower/clean/clean.h"
+#include "lower/pass/numbering.h"
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
 #include <string.h>
-
-typedef struct Entry {
-	Op *op;
-	size_t hash;
-	const struct Entry *next; // of the same hash
-	struct Entry *older;      // in order of insertion, for leaving a scope
-} Entry;
-
-typedef struct Scopes {
-	Arena *arena;
-	PointerMap entries; // hash -> the newest Entry that has it
-	Entry *newest;
-} Scopes;
-
-static size_t mix(size_t h, const void *p)
-{
-	uint64_t v = (uint64_t)(uintptr_t)p;
-	uint64_t x = ((uint64_t)h ^ v) * 0x9E3779B97F4A7C15u;
-	return (size_t)(x ^ (x >> 29));
-}
-
-// Types, attributes and strings are uniqued, so pointers stand for what they point to.
-static size_t op_hash(const Op *op)
-{
-	size_t h = (size_t)op->code;
-	if (op->info->traits & TRAIT_COMMUTATIVE) {
-		size_t sum = 0; // no matter the order
-		for (int i = 0; i < op->noperand; i++)
-			sum += mix(0, op_operand(op, i));
-		h ^= sum;
-	} else {
-		for (int i = 0; i < op->noperand; i++)
-			h = mix(h, op_operand(op, i));
-	}
-	for (int i = 0; i < op->nattr; i++)
-		h = mix(mix(h, op->attrs[i].name), op->attrs[i].attr);
-	for (int i = 0; i < op->nresult; i++)
-		h = mix(h, op->results[i].type);
-	return h;
-}
-
-static bool operands_equal(const Op *a, const Op *b)
-{
-	bool same = true;
-	for (int i = 0; i < a->noperand; i++)
-		same = same && op_operand(a, i) == op_operand(b, i);
-	if (same)
-		return true;
-	return (a->info->traits & TRAIT_COMMUTATIVE) && a->noperand == 2 &&
-	       op_operand(a, 0) == op_operand(b, 1) && op_operand(a, 1) == op_operand(b, 0);
-}
-
-// Whether two operations are equal but for what they take.
-static bool op_alike(const Op *a, const Op *b)
-{
-	if (a->code != b->code || a->noperand != b->noperand || a->nresult != b->nresult ||
-	    !op_attrs_equal(a, b) || op_stops_gradient(a) != op_stops_gradient(b))
-		return false;
-	for (int i = 0; i < a->nresult; i++)
-		if (a->results[i].type != b->results[i].type)
-			return false;
-	return true;
-}
-
-static bool op_equal(const Op *a, const Op *b)
-{
-	return op_alike(a, b) && operands_equal(a, b);
-}
 
 static bool op_mergeable(const Op *op)
 {
@@ -82,29 +14,16 @@ static bool op_mergeable(const Op *op)
 	       !(op->info->traits & TRAIT_TERMINATOR) && op->nregion == 0 && op->nresult > 0;
 }
 
-static const void *hash_key(size_t hash)
-{
-	return (const void *)(uintptr_t)(hash | 1);
-}
-
 // Replaces op by an equal one that is visible, or remembers it.
-static void op_merge(Scopes *s, Op *op)
+static void op_merge(Numbering *s, Op *op)
 {
-	size_t hash = op_hash(op);
-	const Entry *same = pointer_map_get(&s->entries, hash_key(hash));
-	for (const Entry *e = same; e; e = e->next) {
-		if (!op_equal(e->op, op))
-			continue;
-		Value **with = NEW_ARRAY(s->arena, (size_t)op->nresult, Value *);
-		for (int i = 0; i < op->nresult; i++)
-			with[i] = op_result(e->op, i);
-		op_replace(op, with);
+	Op *equal = numbering_meet(s, op);
+	if (!equal)
 		return;
-	}
-	Entry *e = NEW(s->arena, Entry);
-	*e = (Entry){op, hash, same, s->newest};
-	s->newest = e;
-	pointer_map_set(&s->entries, hash_key(hash), e);
+	Value **with = NEW_ARRAY(s->arena, (size_t)op->nresult, Value *);
+	for (int i = 0; i < op->nresult; i++)
+		with[i] = op_result(equal, i);
+	op_replace(op, with);
 }
 
 // ---- checks of sizes ----------------------------------------------------------------------------
@@ -129,7 +48,7 @@ static bool op_twin(const PointerMap *twins, const Op *a, const Op *b)
 }
 
 // Whether two nests without operands, of plain operations one after the other, say the same.
-static bool nest_equal(Scopes *s, const Op *x, const Op *y)
+static bool nest_equal(Numbering *s, const Op *x, const Op *y)
 {
 	const Block *p = region_entry(&x->regions[0]), *q = region_entry(&y->regions[0]);
 	PointerMap twins;
@@ -199,7 +118,7 @@ static bool sizes_change(const Op *op)
 }
 
 // What an assertion in front of it has found to be true need not be asked again.
-static void checks_merge(Scopes *s, Block *b)
+static void checks_merge(Numbering *s, Block *b)
 {
 	Check *seen = NULL;
 	for (Op *op = b->first, *next; op; op = next) {
@@ -222,10 +141,10 @@ static void checks_merge(Scopes *s, Block *b)
 	}
 }
 
-static void region_merge(Scopes *s, Region *r)
+static void region_merge(Numbering *s, Region *r)
 {
 	for (Block *b = r->first; b; b = b->next) {
-		Entry *outer = s->newest;
+		Numbered *outer = s->newest;
 		for (Op *op = b->first, *next; op; op = next) {
 			next = op->next;
 			for (int i = 0; i < op->nregion; i++)
@@ -234,9 +153,7 @@ static void region_merge(Scopes *s, Region *r)
 				op_merge(s, op);
 		}
 		checks_merge(s, b);
-		// Entries leave in the opposite order of their coming, so each is the newest of its hash.
-		for (; s->newest != outer; s->newest = s->newest->older)
-			pointer_map_set(&s->entries, hash_key(s->newest->hash), s->newest->next);
+		numbering_leave(s, outer);
 	}
 }
 
@@ -244,8 +161,8 @@ static void region_merge(Scopes *s, Region *r)
 bool pass_cse(PassContext *p)
 {
 	Arena *arena = arena_scratch(p->ctx->arena);
-	Scopes s = {.arena = arena};
-	pointer_map_init(&s.entries, arena);
+	Numbering s;
+	numbering_init(&s, arena);
 	region_merge(&s, &p->module->regions[0]);
 	arena_free(arena);
 	return true;

@@ -2,10 +2,10 @@
 // using the ranges that the loops give, merges equal operations, drops dead ones. Called by fuse.c
 // for each nest and kernel before it is fused further, so that "the same element" shows as "the
 // same values".
-#include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/infer/attention.h"
 #include "lower/nests/fuse.h"
+#include "lower/pass/numbering.h"
 
 #include <string.h>
 
@@ -404,24 +404,10 @@ static Value *simplify_compare(Builder *b, const Op *op)
 	return known < 0 ? NULL : build_bool(b, known);
 }
 
-static bool op_same(const Op *a, const Op *b)
-{
-	if (a->code != b->code || a->noperand != b->noperand || a->nattr != b->nattr ||
-	    a->results[0].type != b->results[0].type)
-		return false;
-	for (int i = 0; i < a->noperand; i++)
-		if (op_operand(a, i) != op_operand(b, i))
-			return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].attr != b->attrs[i].attr || strcmp(a->attrs[i].name, b->attrs[i].name))
-			return false;
-	return true;
-}
-
 static bool same_value(const Value *a, const Value *b)
 {
 	return a == b ||
-	       (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_same(a->def, b->def));
+	       (a->def && b->def && a->def->code == OP_LOOP_CONSTANT && op_alike(a->def, b->def));
 }
 
 // A number compared with itself, or the larger of it. Not of floats: NaN differs from itself.
@@ -616,37 +602,19 @@ static void block_simplify(Block *block)
 	}
 }
 
-// The operations that are visible at some place, innermost last.
-typedef struct Visible {
-	Op **ops;
-	int n, cap;
-} Visible;
-
-static void visible_push(Visible *v, Op *op)
+static void block_merge_equal(Block *block, Numbering *seen)
 {
-	VEC_ROOM(op->ctx->arena, v->ops, v->n, v->cap);
-	v->ops[v->n++] = op;
-}
-
-static void block_merge_equal(Block *block, Visible *seen)
-{
-	int outer = seen->n;
+	Numbered *outer = seen->newest;
 	for (Op *op = block->first, *next; op; op = next) {
 		next = op->next;
 		for (int i = 0; i < op->nregion; i++)
 			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
 				block_merge_equal(inner, seen);
-		if (op->nregion || op->nresult != 1)
-			continue;
-		int i = seen->n - 1;
-		while (i >= 0 && !op_same(seen->ops[i], op))
-			i--;
-		if (i >= 0)
-			replace_by(op, &seen->ops[i]->results[0]);
-		else
-			visible_push(seen, op);
+		Op *equal = op->nregion || op->nresult != 1 ? NULL : numbering_meet(seen, op);
+		if (equal)
+			replace_by(op, &equal->results[0]);
 	}
-	seen->n = outer;
+	numbering_leave(seen, outer);
 }
 
 static void block_drop_dead(Block *block)
@@ -666,19 +634,23 @@ static void block_drop_dead(Block *block)
 	}
 }
 
+// Twice, since what has been merged shows that a number is compared with itself.
+static void block_settle(Block *block, Arena *scratch)
+{
+	for (int round = 0; round < 2; round++) {
+		Numbering seen;
+		numbering_init(&seen, scratch);
+		block_simplify(block);
+		block_merge_equal(block, &seen);
+	}
+	block_drop_dead(block);
+}
+
 void scalar_simplify(Op *op)
 {
-	Visible seen = {0};
-	for (int i = 0; i < op->nregion; i++) {
-		Block *block = op->regions[i].first;
-		if (!block)
-			continue;
-		for (int round = 0; round < 2;
-		     round++) { // what has been merged shows that a number is compared with itself
-			block_simplify(block);
-			seen.n = 0;
-			block_merge_equal(block, &seen);
-		}
-		block_drop_dead(block);
-	}
+	Arena *scratch = arena_scratch(op->ctx->arena);
+	for (int i = 0; i < op->nregion; i++)
+		if (op->regions[i].first)
+			block_settle(op->regions[i].first, scratch);
+	arena_free(scratch);
 }

@@ -97,6 +97,8 @@ static bool reads_updated(const Op *op, const Op *in, const Op *to)
 
 bool op_may_move(const Op *op, const Op *to)
 {
+	if (op->next == to)
+		return true;
 	if (reads_updated(op, op, to))
 		return false;
 	bool reads = reads_parameters(op);
@@ -304,7 +306,22 @@ static Value *body_clone(Op *nest, Op *where, Value *const *index, Value *pred)
 	return value_map_get(map, op_operand(body->last, 0));
 }
 
-static bool load_inline(Op *nest, Op *load)
+// The same, and the body is gone: its only reader takes it as it is.
+static Value *body_move(Op *nest, Op *where, Value *const *index)
+{
+	Block *body = region_entry(&nest->regions[0]);
+	for (int i = 0; i < body->narg; i++)
+		value_replace(body->args[i], index[i]);
+	while (body->first != body->last) {
+		Op *op = body->first;
+		op_detach(op);
+		op_insert_before(where, op);
+	}
+	return op_operand(body->last, 0);
+}
+
+// `last`: nobody reads the nest afterwards.
+static bool load_inline(Op *nest, Op *load, bool last)
 {
 	Value *seen[MAX_RANK], *index[MAX_RANK];
 	int first = load_first_index(load);
@@ -316,7 +333,7 @@ static bool load_inline(Op *nest, Op *load)
 		return false;
 	bool guarded = load->code == OP_LOOP_LOAD_OR;
 	Value *pred = guarded ? op_operand(load, 0) : NULL;
-	Value *v = body_clone(nest, load, index, pred);
+	Value *v = last && !pred ? body_move(nest, load, index) : body_clone(nest, load, index, pred);
 	if (!v)
 		return false;
 	if (guarded) {
@@ -345,7 +362,7 @@ bool nest_inline(Op *nest)
 	    !inlining_pays(nest, &sites))
 		return false;
 	for (int i = 0; i < sites.n; i++)
-		if (!load_inline(nest, sites.loads[i]))
+		if (!load_inline(nest, sites.loads[i], i == sites.n - 1))
 			return false;
 	views_erase(&nest->results[0]);
 	op_erase(nest);

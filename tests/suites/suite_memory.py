@@ -1,4 +1,5 @@
-"""A loop of ten million rounds needs no more memory than one of ten, as C; the interpreter reaches a level and stays there."""
+"""A loop of ten million rounds needs no more memory than one of ten, as C; the interpreter reaches a level and stays there. pdcc itself
+needs memory for each operation of a program once, however many of them become one nest."""
 import os, pathlib, struct, sys, tempfile
 
 from pdcc_tests import SRC, run
@@ -23,6 +24,15 @@ LOOP = '''builtin.module {
   pd.fetch(%y) {col = 1, name = "y"} : (tensor<64 x f32>) -> ()
 }
 '''
+
+
+def chain(length):
+    """One elementwise operation behind the other, with the input in every second one."""
+    t = '(tensor<8 x f32>, tensor<8 x f32>) -> (tensor<8 x f32>)'
+    lines = ['builtin.module {', '  %v0 = pd.feed() {name = "x", col = 0} : () -> (tensor<8 x f32>)']
+    lines += [f'  %v{i + 1} = pd.add(%v{i}, %v0) : {t}' if i % 2 else f'  %v{i + 1} = pd.tanh(%v{i}) : (tensor<8 x f32>) -> (tensor<8 x f32>)'
+              for i in range(length)]
+    return '\n'.join(lines + [f'  pd.fetch(%v{length}) {{col = 0, name = "y"}} : (tensor<8 x f32>) -> ()', '}\n'])
 
 
 def peak(cmd):
@@ -52,4 +62,7 @@ def suite(t):
         count = (tmp / 'out/0/0.npy').read_bytes()[128:]
         yield 'it took ten million rounds', count == struct.pack('<q', 10_000_000), repr(count)
         some, more = (peak([t.pdcc, 'run', tmp / 'p.pdir', '--target', 'interp', *inputs(n)]) for n in (100_000, 300_000))
+        (tmp / 'chain.pdir').write_text(chain(8000))
+        whole = peak([t.pdcc, tmp / 'chain.pdir', '-o', tmp / 'chain.c'])
+        yield f'8000 operations: {whole[1]} KiB', whole[0] == 0 and whole[1] < 2 ** 17, 'bodies are copied from nest to nest'
         yield f'interpreter: {some[1]} and {more[1]} KiB', some[0] == more[0] == 0 and more[1] < 1.1 * some[1] < 2 ** 17, 'it grows'
