@@ -1,8 +1,12 @@
 # The sources of codegen/, room by room.
 SOURCES += codegen/codegen.c
-SOURCES += codegen/c/kernel_conv.c codegen/c/kernel_filter_gradient.c codegen/c/kernel_pool_gradient.c codegen/c/kernel_depthwise.c codegen/c/kernel_gemm.c codegen/c/kernel_integer.c \
-	codegen/c/kernel_layout.c codegen/c/kernel_norm.c codegen/c/kernel_row.c \
-	codegen/c/blocks.c codegen/c/compute.c codegen/c/kernel_softmax.c codegen/c/kernel_winograd.c codegen/c/map.c codegen/c/parameters.c codegen/c/plan.c codegen/c/module.c codegen/c/repeat.c codegen/c/repeat_find.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c codegen/c/trace.c codegen/c/update.c
+SOURCES += codegen/c/blocks.c codegen/c/compute.c codegen/c/map.c codegen/c/module.c \
+	codegen/c/parameters.c codegen/c/plan.c codegen/c/repeat.c codegen/c/repeat_find.c \
+	codegen/c/repeat_lay.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c \
+	codegen/c/trace.c codegen/c/update.c
+SOURCES += codegen/tuned/conv.c codegen/tuned/depthwise.c codegen/tuned/filter_gradient.c \
+	codegen/tuned/gemm.c codegen/tuned/integer.c codegen/tuned/layout.c codegen/tuned/norm.c \
+	codegen/tuned/pool_gradient.c codegen/tuned/row.c codegen/tuned/softmax.c codegen/tuned/winograd.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/move.c codegen/cuda/nodes.c \

@@ -1,5 +1,5 @@
-// C as a backend: the body of model_run, and the emitters of kernels from the templates beside
-// them. Leaves model.c. Uses codegen/model, codegen/nest and what is below; never meets CUDA.
+// C as a backend: the body of model_run, and the templates of all C (kernels/). Leaves model.c.
+// Uses codegen/model, codegen/tuned, codegen/nest and what is below; never meets CUDA.
 #ifndef PDCC_CODEGEN_C_C_H
 #define PDCC_CODEGEN_C_C_H
 

@@ -1,11 +1,14 @@
-// Which calls of model_run are repeated: repeat_find.c finds them, repeat_names.c says what they
-// get, repeat.c prints them as a loop. Only these files include it.
+// Which calls of model_run are repeated: repeat_find.c and repeat_lay.c find them, repeat_names.c
+// says what they get, repeat.c prints them as a loop. Only these files include it.
 #ifndef PDCC_CODEGEN_C_REPEAT_H
 #define PDCC_CODEGEN_C_REPEAT_H
 
 #include "codegen/c/c.h"
 
-enum { STEP_ABSENT = -1 };
+enum {
+	STEP_ABSENT = -1,
+	MAX_PERIOD = 512 // steps in a round
+};
 
 // Operations in a row. `calls[i]` is NULL where something else happens than the call of a function;
 // `kinds[i]` is equal for calls that a loop may print as one, and -1 where that cannot be: also for
@@ -41,6 +44,14 @@ bool arguments_match(const Codegen *cg, const KernelParam *a, const KernelParam 
 bool arguments_fit(const Codegen *cg, const KernelParam *a, const KernelParam *b);
 // The repetition in [from, to) that saves most; rounds == 0: there is none that is worth a loop.
 Repeat repeat_find(const Steps *s, int from, int to);
+
+// ---- repeat_lay.c -------------------------------------------------------------------------------
+
+// All rounds in [from, to) around the pattern [first, first + period); `room`: rounds_room().
+Repeat rounds_around(const Steps *s, int *room, int from, int to, int first, int period);
+int *rounds_room(Arena *a); // numbers that it works with, for any number of calls
+// Calls that the loop has less; less than nothing where a good part of it is in some rounds only.
+int repeat_saves(const Repeat *r);
 
 // ---- repeat_names.c -----------------------------------------------------------------------------
 

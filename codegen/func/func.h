@@ -4,7 +4,7 @@
 //
 // How a function comes to be: model/run.c walks the operations of the module. For every loop.nest
 // and kernel.* a backend makes a KernelFunc and has it filled by an emitter (nest/nest.c,
-// c/kernel_*.c, device/*.c). The emitter asks for the C names of tensors and sizes (kernel_tensor,
+// tuned/*.c, device/*.c). The emitter asks for the C names of tensors and sizes (kernel_tensor,
 // kernel_dim), which makes them parameters, and leaves the text of a static function in k->text.
 // Two functions with the same text are emitted once.
 #ifndef PDCC_CODEGEN_FUNC_FUNC_H

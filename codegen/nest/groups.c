@@ -1,5 +1,5 @@
 // The loops over images and groups of packed weights that convolutions have in common, of floats
-// (kernel_conv.c) and of whole numbers (kernel_integer.c), for one thread and for several.
+// (tuned/conv.c) and of whole numbers (tuned/integer.c), for one thread and for several.
 #include "codegen/nest/groups.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-// What the emitters of tuned kernels (kernel_gemm.c, kernel_conv.c, kernel_depthwise.c,
-// kernel_softmax.c, kernel_norm.c) share: see region.c.
+// What the emitters of tuned kernels (codegen/tuned) share: see region.c.
 #ifndef PDCC_CODEGEN_KERNEL_TILE_H
 #define PDCC_CODEGEN_KERNEL_TILE_H
 

@@ -1,5 +1,5 @@
 // Emits kernel.filter_gradient and kernel.filter_gradient_single, what filters get in training.
-// Called by codegen.c.
+// The operator table names it.
 //
 // A register tile (filter_gradient_tile.c.in) holds sums of some taps of the filter, which are
 // channels of one block or, of an image that is not blocked, any, for some blocks of output

@@ -1,7 +1,7 @@
-// What kernel_softmax.c and kernel_norm.c share: kernels that take a row at a time. See
-// kernel_row.c.
-#ifndef PDCC_CODEGEN_KERNEL_ROW_H
-#define PDCC_CODEGEN_KERNEL_ROW_H
+// What softmax.c and norm.c share: kernels that take a row at a time. See
+// row.c.
+#ifndef PDCC_CODEGEN_TUNED_ROW_H
+#define PDCC_CODEGEN_TUNED_ROW_H
 
 #include "codegen/nest/region.h"
 

@@ -1,5 +1,5 @@
 // Emits kernel.depthwise: one block of channels, a register tile of pixels of a row at a time.
-// Called by codegen.c.
+// The operator table names it.
 //
 // Filter size, strides and dilations are constants of the tile function (depthwise_tile.c.in, or
 // depthwise_taps.c.in), which convolutions of equal filters share. Groups narrower than a block

@@ -1,12 +1,12 @@
 // Emits kernel.conv: direct convolution of blocked images, a register tile of pixels x output
-// channels at a time. Called by codegen.c.
+// channels at a time. The operator table names it.
 //
 // Three shared functions sum a tile: conv_point.c.in (1x1 filter without padding: images are just
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
 #include "codegen/nest/groups.h"
-#include "codegen/c/point.h"
+#include "codegen/tuned/point.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-// Emits kernel.layer_norm: each row to mean 0 and variance 1, scaled and shifted. Called by
-// codegen.c.
-#include "codegen/c/kernel_row.h"
+// Emits kernel.layer_norm: each row to mean 0 and variance 1, scaled and shifted. The operator
+// table names it.
+#include "codegen/tuned/row.h"
 
 bool kernel_layer_norm_emit(KernelFunc *k)
 {

@@ -4,7 +4,7 @@
 // Everything but the last step is in shared functions: winograd_2.c.in or winograd_4.c.in (a row of
 // a tile), winograd_tile.c.in (a tile of it), winograd_input.c.in (tiles of images), and the
 // products of conv_point.c.in.
-#include "codegen/c/point.h"
+#include "codegen/tuned/point.h"
 #include "codegen/nest/region.h"
 #include "ir/core/winograd.h"
 #include "lower/target/winograd.h"

@@ -1,4 +1,5 @@
-// Emits kernel.pool_gradient: every window hands on what comes in for it. Called by codegen.c.
+// Emits kernel.pool_gradient: every window hands on what comes in for it. The operator table names
+// it.
 #include "codegen/nest/region.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // The tile function of 1 x 1 convolutions, which serves every product of blocked pixels
-// (kernel_conv.c).
-#ifndef PDCC_CODEGEN_C_POINT_H
-#define PDCC_CODEGEN_C_POINT_H
+// (conv.c).
+#ifndef PDCC_CODEGEN_TUNED_POINT_H
+#define PDCC_CODEGEN_TUNED_POINT_H
 
 #include "codegen/func/func.h"
 

@@ -1,7 +1,7 @@
 // Rows of a tensor as kernels of the generated code see them: the inner axes as one, evaluated by a
-// region into memory, reduced, and sent through the epilogue. Called by kernel_softmax.c and
-// kernel_norm.c.
-#include "codegen/c/kernel_row.h"
+// region into memory, reduced, and sent through the epilogue. Called by softmax.c and
+// norm.c.
+#include "codegen/tuned/row.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-// Emits kernel.softmax: each row through its maximum, exponentials and their sum. Called by
-// codegen.c.
-#include "codegen/c/kernel_row.h"
+// Emits kernel.softmax: each row through its maximum, exponentials and their sum. The operator
+// table names it.
+#include "codegen/tuned/row.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
-// Emits kernel.gemm: panels of packed columns, tiles of rows, the tile in registers. Called by
-// codegen.c.
+// Emits kernel.gemm: panels of packed columns, tiles of rows, the tile in registers. The operator
+// table names it.
 //
 // A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product
 // gets thin loops around it with its sizes as constants and its epilogue over the finished tile.

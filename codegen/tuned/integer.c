@@ -1,5 +1,5 @@
 // Emits kernel.integer_conv: sums of dots of whole numbers, a register tile of pixels x output
-// channels at a time. Called by codegen.c.
+// channels at a time. The operator table names it.
 //
 // A shared function (integer_tile.c.in) sums a tile; each convolution (integer_conv.c.in) and each
 // matrix product (integer_matrix.c.in) gets thin loops around it, with its sizes as constants and
