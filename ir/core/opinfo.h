@@ -208,7 +208,8 @@ enum {              // OpInfo.traits
 	TRAIT_ROWS = 1 << 21,       // kernel.*: of rows along `axis`, or the last `axes`
 	TRAIT_RETYPES = 1 << 22,    // C: its epilogue may yield any element type
 	TRAIT_SHARES = 1 << 23,     // gives exp(x) / sum(exp(x)) along `axis`
-	TRAIT_BRANCH = 1 << 24      // one of its regions runs, and gives the results
+	TRAIT_BRANCH = 1 << 24,     // one of its regions runs, and gives the results
+	TRAIT_SIZES_OF = 1 << 25    // of operand 0 only the sizes count
 };
 
 struct OpInfo {

@@ -23,14 +23,14 @@ static const char *const trait_names[] = {
 	"pure",      "terminator", "commutative", "view",   "broadcast",  "primitive",
 	"compare",   "constant",   "cheap",       "steps",  "apart",      "apart_c",
 	"space",     "enlarges",   "repacks",     "rounds", "axis_moves", "axis_new",
-	"one_block", "rows",       "retypes",     "shares", "branch"};
+	"one_block", "rows",       "retypes",     "shares", "branch",     "sizes_of"};
 static const char *const trait_codes[] = {
 	"TRAIT_PURE",       "TRAIT_TERMINATOR", "TRAIT_COMMUTATIVE", "TRAIT_VIEW",
 	"TRAIT_BROADCAST",  "TRAIT_PRIMITIVE",  "TRAIT_COMPARE",     "TRAIT_CONSTANT",
 	"TRAIT_CHEAP",      "TRAIT_STEPS",      "TRAIT_APART",       "TRAIT_APART_C",
 	"TRAIT_SPACE",      "TRAIT_ENLARGES",   "TRAIT_REPACKS",     "TRAIT_ROUNDS",
 	"TRAIT_AXIS_MOVES", "TRAIT_AXIS_NEW",   "TRAIT_ONE_BLOCK",   "TRAIT_ROWS",
-	"TRAIT_RETYPES",    "TRAIT_SHARES",     "TRAIT_BRANCH"};
+	"TRAIT_RETYPES",    "TRAIT_SHARES",     "TRAIT_BRANCH",      "TRAIT_SIZES_OF"};
 
 // Of an operation that nobody has given a cost: it is printed as a call.
 #define COST_OF_FUNCTION "15"

@@ -102,14 +102,6 @@ static bool is_wanted(const Value *v, const void *duals)
 	return duals_wanted(duals, v);
 }
 
-void duals_reach(Duals *d, Op *op)
-{
-	if (!op->nresult || !op_reads_any(op, is_wanted, d) || op_stops_gradient(op))
-		return;
-	for (int i = 0; i < op->nresult; i++)
-		duals_want(d, op_result(op, i));
-}
-
 static bool add_part(Builder *b, Value **sum, const Type *type, Value *dv)
 {
 	bool tensor = type->kind == TY_TENSOR;

@@ -95,20 +95,25 @@ static bool has_dual(const Type *t)
 	return control_keeps(t) && dtype_is_float(t->dtype);
 }
 
-// Which variables of the loop have a gradient: those of floating type.
-static int dual_vars(const Loop *l, int *vars)
-{
-	int n = 0;
-	for (int i = 0; i < l->n; i++)
-		if (has_dual(l->op->results[i].type))
-			vars[n++] = i;
-	return n;
-}
-
 static LoopDual how_of(const Loop *l, int var)
 {
 	return l->op->results[var].type->kind == TY_TENSOR ? duals_loop_how(l->g->duals, l->op, var)
 	                                                   : LOOP_FLOWS;
+}
+
+// Which variables of the loop have a gradient: those of floating type that depend, in some round,
+// on what is wanted; all where something comes in that does not flow.
+static int dual_vars(const Loop *l, int *vars)
+{
+	const Block *cond = l->op->regions[0].first;
+	bool all = false;
+	int n = 0;
+	for (int i = 0; i < l->n; i++)
+		all |= how_of(l, i) != LOOP_FLOWS;
+	for (int i = 0; i < l->n; i++)
+		if (has_dual(l->op->results[i].type) && (all || duals_wanted(l->g->duals, cond->args[i])))
+			vars[n++] = i;
+	return n;
 }
 
 // What a variable has at the beginning of a round. `came`: at its end.

@@ -89,50 +89,13 @@ bool tangent_branch(Duals *d, Op *op)
 	return take_place(d, op, with, &m);
 }
 
-static void block_reach(Duals *d, const Block *b)
-{
-	for (Op *op = b->first; op; op = op->next)
-		duals_reach(d, op);
-}
-
-// Marks the variables that move: those that do in the beginning, and what rounds make of them.
-static Moving moving_variables(Duals *d, Op *op)
-{
-	Block *cond = op->regions[0].first, *body = op->regions[1].first;
-	Moving m = {0, NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, int)};
-	bool *moves = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult + 1, bool), more = true;
-	for (int i = 0; i < op->nresult; i++)
-		moves[i] = duals_wanted(d, op_operand(op, i));
-	while (more) {
-		more = false;
-		for (int i = 0; i < op->nresult; i++)
-			if (moves[i])
-				duals_want(d, cond->args[i]);
-		block_reach(d, cond);
-		for (int i = 0; i < op->nresult; i++)
-			if (moves[i] || duals_wanted(d, op_operand(cond->last, i + 1)))
-				duals_want(d, body->args[i]);
-		block_reach(d, body);
-		for (int i = 0; i < op->nresult; i++) {
-			bool now = duals_wanted(d, op_operand(body->last, i)) ||
-			           duals_wanted(d, op_operand(cond->last, i + 1));
-			more |= now && !moves[i];
-			moves[i] |= now;
-		}
-	}
-	for (int i = 0; i < op->nresult; i++)
-		if (moves[i] && value_moves(op_result(op, i)))
-			m.which[m.n++] = i;
-	return m;
-}
-
 bool tangent_while(Duals *d, Op *op)
 {
 	Context *c = op->ctx;
 	if (passes_lists(op))
 		return op_error(op, "the tangent of a loop that passes on stacks or lists is not "
 		                    "supported");
-	Moving m = moving_variables(d, op);
+	Moving m = moving_results(d, op);
 	const Type **types = types_with(op, &m);
 	Value **inits = NEW_ARRAY(c->arena, (size_t)(op->nresult + m.n) + 1, Value *);
 	Builder b = builder_before(op);
