@@ -500,13 +500,18 @@ static Value *gather_gradient(Builder *b, LoadSite *s, const Solution *x, Value 
 	const Type *t = s->tensor->type;
 	const Dim *extents[MAX_VARS];
 	int nfree = 0, free_var[MAX_VARS];
+	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, t->dims, 0)), r;
 	for (int v = 0; v < s->nvar; v++) {
 		if (x->solved[v])
 			continue;
+		if (dim_is(s->vars[v].extent, 1)) { // the only term of a sum is the sum
+			s->vars[v].at = index_const(&n.b, 0);
+			continue;
+		}
 		free_var[nfree] = v;
 		extents[nfree++] = s->vars[v].extent;
 	}
-	Nest n = nest_open(b, type_tensor(b->ctx, t->dtype, t->rank, t->dims, 0)), r = n;
+	r = n;
 	if (nfree)
 		r = reduce_open(&n.b, "sum", t->dtype, nfree, extents);
 	for (int i = 0; i < nfree; i++)
