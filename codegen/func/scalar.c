@@ -713,6 +713,27 @@ static bool is_arm(const Use *use)
 	return use->user->code == OP_PD_WHERE && use->index;
 }
 
+// Whether a nest loads another element of the same row, too: what one round reads the round before
+// has read then. Where that is read in front of what is computed of it, clang still makes vectors
+// of rounds.
+static bool is_neighbour(const Op *load)
+{
+	const int at = load->code == OP_LOOP_LOAD ? 0 : 2; // the tensor, and positions behind it
+	for (const Use *u = op_operand(load, at)->uses; u; u = u->next) {
+		const Op *other = u->user;
+		int same = 0;
+		if (other == load || other->block != load->block ||
+		    (other->code != OP_LOOP_LOAD && other->code != OP_LOOP_LOAD_OR))
+			continue;
+		while (at + same < load->noperand &&
+		       op_operand(load, at + same) == op_operand(other, (int)u->index + same))
+			same++;
+		if (at + same == load->noperand - 1)
+			return true;
+	}
+	return false;
+}
+
 static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool may)
 {
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM ||
@@ -724,7 +745,10 @@ static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool ma
 	const bool stored = use->user == block_terminator(op->block);
 	if (!stored && expression_length(e) > MAX_INLINE_LENGTH)
 		return false;
-	if ((op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR) && is_arm(use))
+	const bool loads = op->code == OP_LOOP_LOAD || op->code == OP_LOOP_LOAD_OR;
+	if (loads && is_arm(use))
+		return false;
+	if (loads && !s->k->cg->backend->device && s->k->op->code == OP_LOOP_NEST && is_neighbour(op))
 		return false;
 	return use->user->block == op->block && read_once(s, use->user, (int)use->index);
 }

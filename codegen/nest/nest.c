@@ -229,6 +229,25 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 	          inner->first, STRIP, extent, inner->first, STRIP, extent);
 }
 
+// Whether the innermost loop reads what lies side by side for the loop around it, so far apart that
+// cache lines are gone before that comes to their next element, as transpositions do: in strips
+// they are not.
+static bool wants_strips(const Nest *n)
+{
+	const Loop *last = &n->loops[n->nloop - 1], *around = last - 1;
+	bool across = false;
+	if (n->k->cg->backend->device || last->first || last->step || around->only ||
+	    !dim_is_const(last->extent) || last->extent->value < 4 * STRIP)
+		return false;
+	for (const Op *op = n->body->first; op; op = op->next) {
+		if (op->nregion)
+			return false;
+		across |= load_indices_at(op) && nest_needed(n, op) && load_stride(op, last->arg) == 2 &&
+		          load_stride(op, around->arg) == 1;
+	}
+	return across;
+}
+
 // The loop at `level` and those in it.
 static bool loops_from(Nest *n, int level, int depth)
 {
@@ -237,7 +256,7 @@ static bool loops_from(Nest *n, int level, int depth)
 		return innermost_print(n, depth);
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
-	const bool strips = (n->turned || n->terms) && level + 2 == n->nloop;
+	const bool strips = level + 2 == n->nloop && (n->turned || n->terms || wants_strips(n));
 	if (strips)
 		strip_open(n, &n->loops[level + 1], &depth);
 	if (strips && n->terms && !nest_terms_print(n, STRIP, depth))
