@@ -7,6 +7,8 @@
 #include "lower/analysis/analysis.h"
 
 bool update_print(Codegen *cg, const Op *op); // loop.update
+// Before what is computed in slices of others is: checks these, and sets pointers to them.
+bool slots_print(Codegen *cg, const Op *op);
 bool append_print(Codegen *cg, const Op *op); // loop.append
 void c_module_print(Codegen *cg, CodegenResult *out);
 // trace.c: one operation, with what --trace and --assert-finite want around it; `bound` as in

@@ -89,6 +89,8 @@ bool compute_print(Codegen *cg, const Op *op, Emitter *emit)
 		return false;
 	cg->map.called = k->inlined ? -1 : k->number;
 	compute_comment(cg, op);
+	if (!slots_print(cg, op))
+		return false;
 	if (!k->inlined)
 		return compute_call(cg, k, NULL);
 	text_str(&cg->run, k->text.text);

@@ -62,9 +62,50 @@ static const char *slice_begin(Codegen *cg, const char *to, const char *at, cons
 	return arena_printf(cg->arena, "%s + %s * %s", to, at, dim_in_run(cg, slice));
 }
 
+// The position as C; it is checked. NULL after a diagnostic.
+static const char *position_print(Codegen *cg, const Op *op, const UpdateChecks *u)
+{
+	const Value *i = op_operand(op, 1);
+	const char *at = tensor_element(cg, i);
+	if (at && i->type->dtype != DT_I64)
+		at = arena_printf(cg->arena, "(int64_t)%s", at);
+	if (at)
+		position_check(cg, op, u, at);
+	return at;
+}
+
+static bool slot_print(Codegen *cg, const Value *v, const Op *update)
+{
+	const UpdateChecks u = checks_left(cg, update);
+	const char *type = arena_printf(cg->arena, "%s *", dtype_c_memory(v->type->dtype)),
+			   *name = names_unique(&cg->locals, value_stem(cg, v)),
+			   *to = tensor_pointer(cg, &update->results[0]),
+			   *at = to ? position_print(cg, update, &u) : NULL;
+	if (!at)
+		return false;
+	local_declare(cg, LOCAL_NUMBER, type, name, "NULL");
+	run_line(cg, 1, "%s = %s;", name, slice_begin(cg, to, at, u.slice));
+	pointer_map_set(&cg->pointers, v, name);
+	return true;
+}
+
+bool slots_print(Codegen *cg, const Op *op)
+{
+	for (int i = 0; i < op->nresult; i++) {
+		const Op *update = value_slot(&op->results[i]);
+		if (update && !slot_print(cg, &op->results[i], update))
+			return false;
+	}
+	return true;
+}
+
 bool update_print(Codegen *cg, const Op *op)
 {
 	Context *c = cg->ctx;
+	if (value_slot(op_operand(op, 2)) == op) {
+		run_comment(cg, "%s: computed in its place", comment_text(cg->arena, op_title(cg, op)));
+		return true;
+	}
 	const Value *data = op_operand(op, 0), *x = op_operand(op, 2), *out = &op->results[0];
 	const Type *t = out->type;
 	const UpdateChecks u = checks_left(cg, op);
@@ -73,11 +114,9 @@ bool update_print(Codegen *cg, const Op *op)
 	const char *to = tensor_pointer(cg, out),
 			   *from = update_keeps(op) ? to : tensor_pointer(cg, data);
 	const char *new = tensor_pointer(cg, x);
-	const char *at = tensor_element(cg, op_operand(op, 1));
-	if (!to || !from || !new || !at)
+	const char *at = to && from && new ? position_print(cg, op, &u) : NULL;
+	if (!at)
 		return false;
-	at = op_operand(op, 1)->type->dtype == DT_I64 ? at : arena_printf(cg->arena, "(int64_t)%s", at);
-	position_check(cg, op, &u, at);
 	if (u.length)
 		room_check(cg, op,
 		           arena_printf(cg->arena, "%s > %s", dim_in_run(cg, n), dim_in_run(cg, slice)),

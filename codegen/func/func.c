@@ -116,10 +116,32 @@ const Dim *kernel_lead(const KernelFunc *k, const Value *v)
 	return lead;
 }
 
+// The result of a nest whose bytes v has, which is read at the element that is then written: by one
+// name nothing else can be there, and compilers see that rounds do not depend on each other. NULL:
+// none, or one of another type.
+static const char *result_over(const KernelFunc *k, const Value *v)
+{
+	if (k->op->code != OP_LOOP_NEST || k->cg->backend->device)
+		return NULL;
+	const Place read = value_place(v);
+	for (int i = 0; i < k->op->nresult; i++) {
+		const Value *result = &k->op->results[i];
+		const Place written = value_place(result);
+		// Single numbers may be variables, and two of one place are two of these.
+		if (places_meet(&read, &written) && v->type->dtype == result->type->dtype &&
+		    !number_variable(&k->cg->numbers, &written))
+			return k->params[i].name;
+	}
+	return NULL;
+}
+
 const char *kernel_tensor(KernelFunc *k, const Value *v)
 {
 	if (k->inlined)
 		return tensor_in_run(k, v);
+	const char *over = result_over(k, v);
+	if (over)
+		return over;
 	int captured = 0;
 	for (int i = 0; i < k->nparam; i++) {
 		if (k->params[i].value == v)

@@ -311,8 +311,10 @@ static void place(Declare *d, int i)
 	}
 	if (assigned && line == m->items[0].line && l->items[line].opens < 0 && !local->unread) {
 		const bool constant = m->writes == 1 && !m->open;
-		d->placed[line].type = arena_printf(d->cg->arena, "%s%s", constant ? "const " : "",
-		                                    local->type);
+		const bool pointer = local->type[strlen(local->type) - 1] == '*';
+		d->placed[line].type = arena_printf(d->cg->arena, "%s%s%s",
+		                                    constant && !pointer ? "const " : "", local->type,
+		                                    constant && pointer ? "const " : "");
 		return;
 	}
 	const int tabs = l->items[line].tabs;

@@ -48,6 +48,8 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 	case PLACE_OUTPUT:
 		return p->col < cg->noutput ? port_pointer(cg, "out", &cg->outputs[p->col], type) : NULL;
 	case PLACE_WORKSPACE:
+		if (p->slot) // slots_print comes first
+			return NULL;
 		cg->uses_workspace = true;
 		return arena_printf(cg->arena, offset ? "(%s *)(workspace + %s)" : "(%s *)%sworkspace",
 		                    type, offset ? offset : "");

@@ -27,8 +27,8 @@ Place op_place(const Op *op, int i, bool *view)
 		p.offset = offsets->dims[i];
 	if (!strcmp(s, "view") && op_operand(op, 0))
 		*view = true;
-	else if ((p.state = !strcmp(s, "state")) || !strcmp(s, "workspace") ||
-	         place_number(s, "moving", &p.moving))
+	else if ((p.state = !strcmp(s, "state")) || (p.slot = !strcmp(s, "slot")) ||
+	         !strcmp(s, "workspace") || place_number(s, "moving", &p.moving))
 		p.kind = PLACE_WORKSPACE;
 	else if (!strcmp(s, "param"))
 		p.kind = PLACE_PARAM;
@@ -86,6 +86,15 @@ bool places_meet(const Place *a, const Place *b)
 {
 	return a->kind == b->kind && a->kind != PLACE_NONE && a->col == b->col &&
 	       a->moving == b->moving && a->offset == b->offset;
+}
+
+const Op *value_slot(const Value *v)
+{
+	const Place p = value_place(v);
+	for (const Use *u = p.slot && p.root == v ? v->uses : NULL; u; u = u->next)
+		if (u->user->code == OP_LOOP_UPDATE && u->index == 2)
+			return u->user;
+	return NULL;
 }
 
 bool op_updates(const Op *op)

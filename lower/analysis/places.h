@@ -20,6 +20,7 @@ typedef struct Place {
 	int moving; // WORKSPACE: number of a buffer that branches exchange with others; 0: it stays
 	const Dim *offset; // WORKSPACE, PARAM; bytes
 	bool state;        // WORKSPACE: of a parameter that runs change
+	bool slot;         // WORKSPACE: in a slice of what lies there, which value_slot says
 	const Value *root; // the value whose bytes these are
 } Place;
 
@@ -38,6 +39,8 @@ bool places_meet(const Place *a, const Place *b);
 // Whether what an update or an append leaves as it is need not be copied: it lies where the result
 // does, or nothing was written so far.
 bool update_keeps(const Op *op);
+// The loop.update in whose slice v is computed; NULL: it lies elsewhere.
+const Op *value_slot(const Value *v);
 // Whether the operation changes parts of its first operand, whose bytes the result may have. In
 // front of the plan, too.
 bool op_updates(const Op *op);

@@ -207,7 +207,8 @@ static void op_write_plan(Plan *p, Op *op)
 	for (int i = 0; i < op->nresult; i++) {
 		const Buffer *b = value_buffer(p, &op->results[i]);
 		bool view = b && i == 0 && op_is_view(op);
-		places[i] = !b ? "none" : view ? "view" : place_text(p->ctx, b);
+		const Root *r = value_root(p, &op->results[i]);
+		places[i] = !b ? "none" : view ? "view" : r->slot ? "slot" : place_text(p->ctx, b);
 		offsets[i] = view ? dim_const(p->ctx, 0) : buffer_offset(p->ctx, b);
 		any = any || b;
 	}

@@ -24,6 +24,7 @@ typedef struct Root {
 	int at; // the operation that makes it; the block's start when it is an argument
 	int nuse, cuse;
 	int *uses;         // operations that read it, in no order
+	bool slot;         // it lies in a slice of the other values in its buffer
 	struct Root *next; // in its buffer
 } Root;
 
@@ -103,6 +104,11 @@ bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r);
 // ---- plan_place.c -------------------------------------------------------------------------------
 
 void plan_in_place(Plan *p);
+
+// ---- plan_slot.c --------------------------------------------------------------------------------
+
+// Lets what a loop.update takes be computed in its slice, if it has its operand's bytes.
+void plan_slot(Plan *p, const Op *update);
 
 // ---- plan_branch.c ------------------------------------------------------------------------------
 

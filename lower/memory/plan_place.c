@@ -55,8 +55,21 @@ static void op_in_place(Plan *p, Op *op)
 	}
 }
 
+// What may be computed in a slice of something else is not to lie elsewhere by then.
+static void plan_slots(Plan *p)
+{
+	for (int k = 0; k < p->nblock; k++)
+		for (Op *op = p->blocks[k].block->first; op; op = op->next)
+			if (op->code == OP_LOOP_UPDATE) {
+				op_in_place(p, op);
+				plan_slot(p, op);
+			}
+}
+
 void plan_in_place(Plan *p)
 {
+	if (!p->parallel)
+		plan_slots(p);
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
 			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_APPEND || op_updates(op))
