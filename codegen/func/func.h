@@ -472,6 +472,11 @@ bool spans_exact(const Scalars *s, const Value *index, int64_t *at);
 // (NULL: not known); where along arg it turns from one to the other. spans.c.
 const Value *spans_limit(const Scalars *s, const Op *op);
 bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at);
+// Of a position that is divided by a constant: the index which, with *shift, is the rest wherever
+// the region is being printed (NULL: not known); where along arg the quotient becomes another,
+// which is so once or twice, for divisors of `least` at least. spans.c.
+const Value *spans_rest(const Scalars *s, const Op *op, int64_t *shift);
+bool spans_turn(const Scalars *s, const Op *op, const Value *arg, int64_t least, int64_t *at);
 // loop.to_index and loop.near_index as statements, the latter as an expression of 32 bits; the
 // position within the last axes of a load whose indices all are in variables of 32 bits, in these
 // (NULL: none is), how many axes come before, and what one step of them is. indices.c.

@@ -621,6 +621,15 @@ static const char *from_index_expression(Scalars *s, const Op *op)
 	return scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x));
 }
 
+// The index x and a constant.
+static const char *index_shifted(const Scalars *s, const char *x, int64_t by)
+{
+	if (!x || !by)
+		return x;
+	return by < 0 ? arena_printf(s->k->arena, "%s - %" PRId64, x, -by)
+	              : arena_printf(s->k->arena, "%s + %" PRId64, x, by);
+}
+
 const char *scalar_expression(Scalars *s, const Op *op)
 {
 	int64_t at;
@@ -629,6 +638,9 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	const Value *limit = spans_limit(s, op);
 	if (limit)
 		return scalars_name(s, limit);
+	const Value *rest = spans_rest(s, op, &at);
+	if (rest)
+		return index_shifted(s, scalars_name(s, rest), at);
 	const int known = op->code == OP_LOOP_LOAD_OR ? -1 : spans_know(s, &op->results[0]);
 	if (known >= 0)
 		return known ? "true" : "false";

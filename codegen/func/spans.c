@@ -2,7 +2,7 @@
 // range. Asked through scalars_known.
 #include "codegen/func/func.h"
 
-enum { MAX_DEPTH = 12, MAX_LIMITS = 6 };
+enum { MAX_DEPTH = 12, MAX_LIMITS = 6, MAX_TURNS = 2 };
 
 // Both ends included.
 typedef struct Between {
@@ -209,5 +209,41 @@ bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *a
 	const int64_t slope = x[0] > y[0] ? x[0] - y[0] : y[0] - x[0];
 	const int64_t height = x[0] > y[0] ? y[1] - x[1] : x[1] - y[1];
 	*at = height > 0 ? (height + slope - 1) / slope : -(-height / slope);
+	return true;
+}
+
+// The division by a constant that op is, and between what it divides; false: it is none, or that is
+// not known.
+static bool division(const Scalars *s, const Op *op, Between *x, int64_t *by)
+{
+	return (op->code == OP_PD_FLOOR_DIVIDE || op->code == OP_PD_REMAINDER) &&
+	       op->results[0].type->kind == TY_INDEX && index_constant(op_operand(op, 1), by) &&
+	       *by > 0 && between(s, op_operand(op, 0), 0, x) && x->lo >= 0;
+}
+
+const Value *spans_rest(const Scalars *s, const Op *op, int64_t *shift)
+{
+	Between x;
+	int64_t by, c;
+	if (!s->nspan || op->code != OP_PD_REMAINDER || !division(s, op, &x, &by) ||
+	    x.lo / by != x.hi / by)
+		return NULL;
+	*shift = -(x.lo / by * by);
+	for (int i = s->nspan; i-- > 0;)
+		if (index_of_arg(op_operand(op, 0), s->spans[i].arg, &c)) {
+			*shift += c;
+			return s->spans[i].arg;
+		}
+	return op_operand(op, 0);
+}
+
+bool spans_turn(const Scalars *s, const Op *op, const Value *arg, int64_t least, int64_t *at)
+{
+	Between x;
+	int64_t by, a[2];
+	if (!division(s, op, &x, &by) || by < least || x.hi / by - x.lo / by > MAX_TURNS ||
+	    x.lo / by == x.hi / by || !line_of(s, op_operand(op, 0), arg, 0, a) || a[0] <= 0)
+		return false;
+	*at = ((x.lo / by + 1) * by - a[1] + a[0] - 1) / a[0];
 	return true;
 }

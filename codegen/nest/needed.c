@@ -88,6 +88,8 @@ static void op_mark(Nest *n, const Op *op)
 	int from = 0, to = op->noperand;
 	int64_t at;
 	const Value *limit = op->nresult ? spans_limit(&n->s, op) : NULL;
+	if (op->nresult && !limit)
+		limit = spans_rest(&n->s, op, &at);
 	if (op->nresult && (spans_exact(&n->s, &op->results[0], &at) ||
 	                    (!choice && spans_know(&n->s, &op->results[0]) >= 0)))
 		return;

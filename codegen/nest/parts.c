@@ -1,6 +1,7 @@
 // A loop whose body chooses by where its index stands, as what is put together from several tensors
-// does, or limits positions, as what is beyond a border does, is printed as several loops over
-// parts of its range, in each of which the choice is made. Called by nest.c.
+// does, or limits positions, as what is beyond a border does, or begins anew, as what goes round
+// does, is printed as several loops over parts of its range, in each of which the choice is made.
+// Called by nest.c.
 #include "codegen/nest/nest.h"
 
 #include <inttypes.h>
@@ -53,7 +54,7 @@ static void compare_cuts(const Op *op, const Value *arg, bool outer, Cuts *c)
 }
 
 // Where limits of positions turn from one operand to the other, which may hang on limits before
-// them: in each part, from left to right.
+// them, and where quotients become others: in each part, from left to right.
 static void limit_cuts(Nest *n, const Loop *loop, Cuts *c)
 {
 	int64_t at;
@@ -63,7 +64,9 @@ static void limit_cuts(Nest *n, const Loop *loop, Cuts *c)
 		*span = (IndexSpan){loop->arg, c->at[i], c->at[i + 1]};
 		for (const Op *op = n->body->first; op && c->n == had; op = op->next)
 			if (op->nresult && op->noperand == 2 && nest_needed(n, op) &&
-			    spans_crossing(&n->s, op, loop->arg, &at) && at > span->from && at < span->to)
+			    (spans_crossing(&n->s, op, loop->arg, &at) ||
+			     spans_turn(&n->s, op, loop->arg, MIN_LENGTH, &at)) &&
+			    at > span->from && at < span->to)
 				cut_add(c, at);
 		i += c->n == had;
 	}
