@@ -37,6 +37,7 @@ static const Pass passes[] = {
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
 	{"split-reductions", "CUDA: long reductions of few elements in parts", pass_split_reductions},
 	{"hoist-terms", "what no term of a reduction changes goes in front of it", pass_hoist_terms},
+	{"join-axes", "C: axes that one position finds by division are one", pass_join_axes},
 	{"split-loops", "C: a last index that is divided becomes two", pass_split_loops},
 	{"sccp", "variables and results that are one number, whichever way the program runs",
      pass_sccp},
@@ -84,7 +85,7 @@ static const Stage stages[] = {
 	{"decompose", "attention,count-loops,loop-args,decompose,canonicalize,fold,cse,dce"},
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
-	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,split-loops"},
+	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,join-axes,split-loops"},
 	{"plan", "flatten,state,dce,threads,scratch,plan"},
 	{"schedule", "cuda-epilogues,cuda-forms,check-kernels,cuda-steps,cuda-waits,check-waits"},
 };

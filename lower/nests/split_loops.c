@@ -1,13 +1,14 @@
 // C: a loop of a nest whose body takes its index apart by division, as joined heads and interleaved
 // channels make them, becomes two loops, of quotient and rest: each goes in steps then, which lanes
-// can follow. Called by pipeline.c.
+// can follow. So does one that takes each element several times, as what is scaled up does.
+// Called by pipeline.c.
 #include "ir/build/nest.h"
 #include "lower/analysis/nest.h"
 #include "lower/nests/fuse.h"
 #include "lower/nests/nests.h"
 #include "lower/pass/pass.h"
 
-// A shorter inner loop is no better than a division.
+// A shorter inner loop is no better than a division, unless all of its rounds do the same.
 enum { MIN_INNER = 8 };
 
 // Whether loads that move with v do so from element to element, and there is one.
@@ -26,6 +27,17 @@ static bool rest_moves_in_steps(const Block *b, const Value *arg)
 	return false;
 }
 
+// Whether the body asks for nothing of the argument but the quotient, and loads follow that from
+// element to element: then the rest says how often each is taken.
+static bool repeats_elements(const Block *b, const Value *arg)
+{
+	bool repeats = arg->uses != NULL;
+	for (const Use *u = arg->uses; u; u = u->next)
+		repeats &= u->user->code == OP_PD_FLOOR_DIVIDE && u->index == 0 &&
+		           moves_in_steps(b, &u->user->results[0]);
+	return repeats;
+}
+
 // The length of the inner loop of the two that the nest's last one becomes; 0: it stays.
 static int64_t inner_length(const Op *nest, int last)
 {
@@ -34,10 +46,9 @@ static int64_t inner_length(const Op *nest, int last)
 	if (t->rank >= MAX_RANK || !dim_is_const(t->dims[last]))
 		return 0;
 	const int64_t by = index_divisor(b->args[last]), extent = t->dims[last]->value;
-	return by >= MIN_INNER && by < extent && extent % by == 0 &&
-	               rest_moves_in_steps(b, b->args[last])
-	           ? by
-	           : 0;
+	const bool pays = (by >= MIN_INNER && rest_moves_in_steps(b, b->args[last])) ||
+	                  (by > 1 && repeats_elements(b, b->args[last]));
+	return pays && by < extent && extent % by == 0 ? by : 0;
 }
 
 static const Type *split_type(Context *c, const Type *t, int at, int64_t inner)
