@@ -98,14 +98,19 @@ bool accumulator_stays_nan(const Accumulator *a)
 }
 
 // One more element of which the position is kept if it is better. In lanes by a mask: of two
-// choices gcc makes a vector of bool between them, and takes it apart.
+// choices gcc makes a vector of bool between them, and takes it apart. `ties`: it may stand before
+// what is kept, and is better then if it is as good.
 static void accumulate_position(Scalars *s, const Accumulator *a, const char *acc,
-                                const char *value, const char *index, int depth, Text *out)
+                                const char *value, const char *index, bool ties, int depth,
+                                Text *out)
 {
 	const char *best = a->best, *sign = a->kind == REDUCE_ARGMAX ? ">" : "<";
 	const char *better = kernel_local(s->k, "v");
 	if (a->narrow) {
-		text_line(out, depth, "const int32_t %s = -(%s %s %s);", better, value, sign, best);
+		const char * or
+			= ties ? arena_printf(s->k->arena, " || (%s == %s && %s < %s)", value, best, index, acc)
+		           : "";
+		text_line(out, depth, "const int32_t %s = -(%s %s %s%s);", better, value, sign, best, or);
 		text_line(out, depth, "%s = %s %s %s ? %s : %s;", best, value, sign, best, value, best);
 		text_line(out, depth, "%s = (%s & ~%s) | ((int32_t)%s & %s);", acc, acc, better, index,
 		          better);
@@ -118,8 +123,8 @@ static void accumulate_position(Scalars *s, const Accumulator *a, const char *ac
 
 // One more element into the accumulator `acc`. Of floats, max and min are what Paddle's CPU kernels
 // compute: a fold in which NaN comes after everything, and everything after NaN.
-void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
-                const char *index, int depth, Text *out)
+static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
+                       const char *index, int depth, Text *out)
 {
 	const ReduceKind kind = a->kind;
 	const char *sign = reduce_is_max(kind) ? ">" : "<";
@@ -139,13 +144,11 @@ void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *v
 	// No branch: vectors do not stop early.
 	case REDUCE_ANY: text_line(out, depth, "%s |= %s;", acc, value); return;
 	case REDUCE_ALL: text_line(out, depth, "%s &= %s;", acc, value); return;
-	default: accumulate_position(s, a, acc, value, index, depth, out); return;
+	default: accumulate_position(s, a, acc, value, index, false, depth, out); return;
 	}
 }
 
-// Whether positions of its elements fit in 32 bits, as most types do of which the best is looked
-// for.
-static bool positions_are_short(const Op *op)
+bool reduce_positions_are_short(const Op *op)
 {
 	const Attr *extents = op_attr(op, "extents");
 	int64_t n = 1;
@@ -161,8 +164,8 @@ static bool positions_are_short(const Op *op)
 static void array_open(const char *type, const char *name, int lanes, const char *neutral,
                        int depth, Text *out)
 {
-	const bool zero = strspn(neutral, "0.f") == strlen(neutral), no = !strcmp(neutral, "false");
-	const char *with = zero ? " = {0}" : no ? " = {false}" : "";
+	const bool zero = strspn(neutral, "0.f") == strlen(neutral);
+	const char *with = zero ? " = {0}" : "";
 	text_line(out, depth, "%s %s[%d]%s;", type, name, lanes, with);
 	if (*with)
 		return;
@@ -191,13 +194,28 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 		a->best = value;
 		return true;
 	}
-	a->narrow = arg && positions_are_short(op);
-	array_open(a->narrow ? "int32_t" : type, a->name, lanes, arg ? "0" : neutral, depth, out);
+	a->narrow = arg && reduce_positions_are_short(op);
+	// A vector of bool is a quarter of one of floats, and gcc takes these apart for it.
+	const bool masks = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL;
+	if (masks)
+		neutral = a->kind == REDUCE_ANY ? "0" : "1";
+	array_open(a->narrow || masks ? "int32_t" : type, a->name, lanes, arg ? "0" : neutral, depth,
+	           out);
 	if (arg)
 		array_open(kernel_scalar(s->k, a->type), value, lanes, neutral, depth, out);
 	a->element = arena_printf(k->arena, "%s[l]", a->name);
+	a->bests = value;
 	a->best = arena_printf(k->arena, "%s[l]", value);
 	return true;
+}
+
+void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,
+                      int depth, Text *out)
+{
+	if (reduce_is_position(a->kind))
+		accumulate_position(s, a, a->element, best, other, true, depth, out);
+	else
+		accumulate(s, a, a->element, other, NULL, depth, out);
 }
 
 void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,

@@ -33,22 +33,27 @@ typedef struct Accumulator {
 	const Type *type;    // of what is compared or added
 	const char *name;    // the variable
 	const char *element; // the accumulator itself: `acc0`, or `acc0[l]`
-	const char *best;    // argmax, argmin: where the best value is kept
+	const char *best;    // argmax, argmin: where the best value is kept …
+	const char *bests;   // … in lanes: the array
 	bool narrow;         // argmax, argmin in lanes: positions are of 32 bits
 	bool keeps_nan;      // max, min: once NaN, always NaN (see accumulator_keep_nan)
 } Accumulator;
 
 ReduceKind reduce_kind(const Op *op);
 int reduce_lanes(const Target *target, const Op *op); // of a vector that accumulates
+// Whether positions of its elements fit in 32 bits, as most types do of which the best is looked
+// for.
+bool reduce_positions_are_short(const Op *op);
 const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind,
                            const Type *t); // NULL after a diagnostic
 // Declares it with the neutral element; lanes: how many side by side (0: a scalar).
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out);
 void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,
                      int depth, Text *out);
-// The same into `acc`, an element of the accumulator or another one's.
-void accumulate(Scalars *s, const Accumulator *a, const char *acc, const char *value,
-                const char *index, int depth, Text *out);
+// Another accumulator's element into that of this one, and, of positions, the best value: the first
+// of equal ones, wherever it comes from.
+void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,
+                      int depth, Text *out);
 // As Paddle 3 has it: whatever the order, NaN is what comes out.
 bool accumulator_stays_nan(const Accumulator *a);
 // For max and min of floats whose elements are not taken one after the other: NaN in the

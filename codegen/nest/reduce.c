@@ -132,6 +132,14 @@ static bool block_is_simple(const Block *b)
 	return true;
 }
 
+// Whether positions are kept in lanes: of 32 bits, beside numbers of as many, in one loop.
+static bool positions_fit_lanes(const Reduction *r)
+{
+	const Type *t = op_operand(block_terminator(r->op->regions[0].first), 0)->type;
+	return t->kind == TY_SCALAR && dtype_size(t->dtype) == sizeof(int32_t) && r->nloop == 1 &&
+	       reduce_positions_are_short(r->op);
+}
+
 // How many accumulators side by side: two vectors, which do not wait for each other, but one of few
 // elements, and four of many that are compared, for clang 14 has two in pieces then; 0 when the
 // elements do not lie so.
@@ -140,8 +148,8 @@ static int lanes_wanted(Reduction *r)
 	const Block *b = r->op->regions[0].first;
 	const int lanes = reduce_lanes(r->s->k->target, r->op);
 	ReduceKind kind = reduce_kind(r->op);
-	bool fits = !reduce_is_position(kind);
-	if (r->s->k->target->simt || !fits || !r->nloop || !block_is_simple(b))
+	if (r->s->k->target->simt || !r->nloop || !block_is_simple(b) ||
+	    (reduce_is_position(kind) && !positions_fit_lanes(r)))
 		return 0;
 	const Loop *inner = &r->loops[r->nloop - 1];
 	Strides count = {0};
@@ -151,7 +159,8 @@ static int lanes_wanted(Reduction *r)
 	const int64_t n = dim_is_const(inner->extent) ? inner->extent->value : INT64_MAX;
 	if (n < 4 * lanes)
 		return n < 2 * lanes ? 0 : lanes;
-	return n >= 16 * lanes && reduce_is_order(kind) ? 4 * lanes : 2 * lanes;
+	const bool compares = reduce_is_order(kind) || reduce_is_position(kind);
+	return n >= 16 * lanes && compares ? 4 * lanes : 2 * lanes;
 }
 
 // A round of `width` lanes; the first is element `at`, a C expression.
@@ -233,6 +242,19 @@ static bool folds_vectors(const Reduction *r)
 	       (t->dtype == DT_F32 || t->dtype == DT_F64);
 }
 
+// Lane `from` into lane `at`.
+static void lane_join(Reduction *r, const char *at, const char *from, int depth)
+{
+	Arena *a = r->s->k->arena;
+	Accumulator *acc = &r->acc;
+	const bool position = reduce_is_position(acc->kind);
+	acc->element = arena_printf(a, "%s[%s]", acc->name, at);
+	if (position)
+		acc->best = arena_printf(a, "%s[%s]", acc->bests, at);
+	accumulator_join(r->s, acc, arena_printf(a, "%s[%s]", acc->name, from),
+	                 position ? arena_printf(a, "%s[%s]", acc->bests, from) : NULL, depth, r->out);
+}
+
 // The lanes are folded in halves: the tree is shallow, and its halves are vectors. Halves of sums
 // are added as such, which shows clang that it need not take the lanes apart.
 static bool fold_print(Reduction *r, int width, int depth)
@@ -240,6 +262,7 @@ static bool fold_print(Reduction *r, int width, int depth)
 	Scalars *s = r->s;
 	const Accumulator *acc = &r->acc;
 	const char *name = acc->name;
+	const bool several = reduce_is_position(acc->kind); // statements
 	int w = width / 2;
 	if (folds_vectors(r) && w >= reduce_lanes(r->s->k->target, r->op)) {
 		const char *v = tile_vector_name(acc->type->dtype);
@@ -250,12 +273,13 @@ static bool fold_print(Reduction *r, int width, int depth)
 		w /= 2;
 	}
 	for (; w > 1; w /= 2) {
-		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)", w >= 4 ? "PDRT_LANES " : "", w);
-		accumulate(s, acc, acc->element, arena_printf(s->k->arena, "%s[l + %d]", name, w), NULL,
-		           depth + 1, r->out);
+		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)%s", w >= 4 ? "PDRT_LANES " : "", w,
+		          several ? " {" : "");
+		lane_join(r, "l", arena_printf(s->k->arena, "l + %d", w), depth + 1);
+		if (several)
+			text_line(r->out, depth, "}");
 	}
-	r->acc.element = arena_printf(s->k->arena, "%s[0]", acc->name);
-	accumulate(s, acc, acc->element, arena_printf(s->k->arena, "%s[1]", name), NULL, depth, r->out);
+	lane_join(r, "0", "1", depth);
 	return true;
 }
 
@@ -282,8 +306,10 @@ static bool lanes_print(Reduction *r, int width, int depth)
 	if (!ok || !fold_print(r, width, depth))
 		return false;
 	if (rest)
-		accumulate(s, &r->acc, r->acc.element, single.name, NULL, depth, r->out);
-	pointer_map_set(&s->names, &r->op->results[0], r->acc.element);
+		accumulator_join(s, &r->acc, single.name, single.best, depth, r->out);
+	pointer_map_set(&s->names, &r->op->results[0],
+	                r->acc.narrow ? arena_printf(s->k->arena, "((int64_t)%s)", r->acc.element)
+	                              : r->acc.element);
 	return reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out);
 }
 
