@@ -21,7 +21,7 @@ SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/accumulate.c codegen/nest/clip.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \
 	codegen/nest/lanes.c codegen/nest/lanes_row.c \
-	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c codegen/nest/tiny.c
+	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c codegen/nest/tiny.c codegen/nest/turn.c
 SOURCES += codegen/text/names.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/conv.c.in \
@@ -63,7 +63,6 @@ TEXTS += codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/softmax_short.c.in \
 	codegen/c/kernels/spread_gnu.c.in \
 	codegen/c/kernels/spread_plain.c.in \
-	codegen/c/kernels/turn_gnu.c.in \
 	codegen/c/kernels/unknown.c.in \
 	codegen/c/kernels/unblock.c.in \
 	codegen/c/kernels/unblock_lanes.c.in \
@@ -121,7 +120,7 @@ TEXTS += codegen/nest/kernels/box_lanes.c.in codegen/nest/kernels/box_overlap.c.
 	codegen/nest/kernels/kernel_macros.c.in codegen/nest/kernels/nms.c.in \
 	codegen/nest/kernels/scan.c.in codegen/nest/kernels/scan_across.c.in codegen/nest/kernels/scatter.c.in codegen/nest/kernels/sort.c.in \
 	codegen/nest/kernels/sort_heap.c.in codegen/nest/kernels/sort_rows.c.in \
-	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/vector_gnu.c.in \
+	codegen/nest/kernels/tile_end.c.in codegen/nest/kernels/turn_gnu.c.in codegen/nest/kernels/vector_gnu.c.in \
 	codegen/nest/kernels/vector_gnu_sums.c.in \
 	codegen/nest/kernels/vector_plain.c.in
 TEXTS += codegen/text/kernels/complex.c.in codegen/text/kernels/math.c.in codegen/text/kernels/prelude.c.in

@@ -12,25 +12,6 @@ enum { STRIP = 64, MAX_TURNED_LANES = 64 };
 
 // ---- printing -----------------------------------------------------------------------------------
 
-const char *nest_result_index(Nest *n)
-{
-	const char *sum = NULL;
-	Arena *a = n->k->arena;
-	for (int i = 0; i < n->nloop; i++) {
-		const Loop *loop = &n->layout[i];
-		const char *name = scalars_name(&n->s, loop->arg);
-		if (!name)
-			return NULL;
-		if (sum && !dim_is(loop->extent, 1))
-			sum = strcmp(sum, "1") ? arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent))
-			                       : kernel_dim(n->k, loop->extent);
-		if (!strcmp(name, "0"))
-			continue;
-		sum = !sum ? name : arena_printf(a, i + 1 < n->nloop ? "(%s + %s)" : "%s + %s", sum, name);
-	}
-	return sum ? sum : "0";
-}
-
 // A result may share bytes with an operand, so with several results all values stand before the
 // first store.
 static const char *stored_value(Nest *n, const Value *v, int depth)
@@ -140,8 +121,9 @@ static bool innermost_jumps(const Nest *n)
 	return jumps && !n->k->cg->backend->device;
 }
 
-// Whether of several results one shares bytes with what the loop reads, at the same element then:
-// gcc takes it that rounds might depend on each other.
+// Whether a result shares bytes with what the loop reads, at the same element then: gcc takes it,
+// of several, that rounds might depend on each other, and clang asks at run time whether they may,
+// which makes one element at a time of every loop in place.
 static bool innermost_shares(const Nest *n)
 {
 	bool shares = false;
@@ -156,7 +138,7 @@ static bool innermost_shares(const Nest *n)
 			shares |= places_meet(&read, &written);
 		}
 	}
-	return shares && n->op->nresult > 1 && n->k->target->vector && !n->k->cg->backend->device;
+	return shares && n->k->target->vector && !n->k->cg->backend->device;
 }
 
 // Whether a load stands under a condition that the elements of this round decide, in a loop so
@@ -254,6 +236,8 @@ static bool loops_from(Nest *n, int level, int depth)
 	bool done;
 	if (level + 1 == n->nloop)
 		return innermost_print(n, depth);
+	if (n->square && level + 2 == n->nloop)
+		return nest_turn_print(n, depth);
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
 	const bool strips = level + 2 == n->nloop && (n->turned || n->terms || wants_strips(n));
@@ -442,6 +426,8 @@ bool nest_emit(KernelFunc *k)
 		nest_share(&n);
 	n.terms = nest_terms_find(&n);
 	nest_renew(&n);
+	if (!n.terms)
+		nest_turn_find(&n);
 	const int64_t tiny = nest_tiny_elements(&n);
 	n.tiny = tiny > 0;
 	if (n.tiny)

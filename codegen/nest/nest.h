@@ -87,6 +87,7 @@ typedef struct Nest {
 	struct LaneTile *tile; // lanes.c, while it prints
 	Terms *terms;          // what rounds share
 	bool turned;           // the last two loops run in the other order
+	bool square;           // they go over squares of vectors: turn.c
 	bool tiny;             // results are put together in local arrays: see tiny.c
 } Nest;
 
@@ -125,6 +126,11 @@ void nest_terms_name(Nest *n);
 
 // device/reduce.c: a reduction that threads do together.
 bool team_reduce_print(Scalars *s, const Op *op, Loop *loops, int nloop, int depth, Text *out);
+
+// turn.c: whether the nest makes columns of rows; its loops stand in the order for that then.
+// Prints the last two.
+bool nest_turn_find(Nest *n);
+bool nest_turn_print(Nest *n, int depth);
 
 // lanes.c: the innermost loop in tiles, reductions outside of the tile.
 bool nest_wants_lanes(Nest *n);

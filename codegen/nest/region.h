@@ -11,6 +11,8 @@ bool tile_vectors(KernelFunc *k, DType t);
 // Only what loads and stores them, of any element that has such a name (else NULL).
 bool tile_moves(KernelFunc *k, DType t);
 const char *tile_vector_name(DType t);
+// vf_turn, which makes columns of the rows of a square of vectors. turn.c.
+bool tile_turn(KernelFunc *k);
 // Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
 int tile_height(int height, int width, int nv);
 // How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.

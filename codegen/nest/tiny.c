@@ -1,10 +1,12 @@
 // Nests of a few elements, as functions that the C compiler may inline: programs over vectors of
 // two or three elements are little else. Results are put together in local arrays, which become
 // registers, and stored once all is read: so nothing needs to be `restrict` (see PD_APART), and the
-// compiler sees what goes from one nest to the next. Called by nest.c.
+// compiler sees what goes from one nest to the next. And where the elements of any nest stand.
+// Called by nest.c, and by what prints its loops in other forms.
 #include "codegen/nest/nest.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 // The most elements, and rounds of reductions.
 enum { TINY_ELEMENTS = 8, TINY_WORK = 64 };
@@ -14,6 +16,25 @@ const char *nest_result(Nest *n, int i)
 	if (!n->tiny)
 		return kernel_result(n->k, i);
 	return n->op->nresult == 1 ? "result" : arena_printf(n->k->arena, "result%d", i);
+}
+
+const char *nest_result_index(Nest *n)
+{
+	const char *sum = NULL;
+	Arena *a = n->k->arena;
+	for (int i = 0; i < n->nloop; i++) {
+		const Loop *loop = &n->layout[i];
+		const char *name = scalars_name(&n->s, loop->arg);
+		if (!name)
+			return NULL;
+		if (sum && !dim_is(loop->extent, 1))
+			sum = strcmp(sum, "1") ? arena_printf(a, "%s * %s", sum, kernel_dim(n->k, loop->extent))
+			                       : kernel_dim(n->k, loop->extent);
+		if (!strcmp(name, "0"))
+			continue;
+		sum = !sum ? name : arena_printf(a, i + 1 < n->nloop ? "(%s + %s)" : "%s + %s", sum, name);
+	}
+	return sum ? sum : "0";
 }
 
 // How often the reductions in a region go round, when it runs so many times; more than TINY_WORK

@@ -16,51 +16,6 @@ typedef struct Interleave {
 	const Dim *q;
 } Interleave;
 
-// Which lanes of a (0 ..) and b (lanes ..) make up a vector: of each group of lanes the lower half
-// or the higher, pieces of `width` from a and b by turns.
-static const char *mix_text(KernelFunc *k, int width, bool high)
-{
-	const int lanes = k->target->lanes, group = width < 2 ? 4 : 2 * width;
-	Text t;
-	text_init(&t, k->arena);
-	for (int i = 0; i < lanes; i++) {
-		const int piece = i % group / width, base = i / group * group + (high ? group / 2 : 0);
-		text_printf(&t, "%s%d", i ? ", " : "",
-		            base + piece / 2 * width + i % width + (piece % 2 ? lanes : 0));
-	}
-	return t.text;
-}
-
-// Exchanges blocks of `width` lanes of vectors that lie as far apart.
-static void mix_print(KernelFunc *k, Text *t, int width)
-{
-	text_printf(t, "PD_UNROLL\nfor (int i = 0; i < %d; i++) {\n", k->target->lanes);
-	text_printf(t, "\tif (i & %d)\n\t\tcontinue;\n\tconst vf a = r[i], b = r[i + %d];\n", width,
-	            width);
-	text_printf(t, "\tVF_MIX(r[i], a, b, %s);\n", mix_text(k, width, false));
-	text_printf(t, "\tVF_MIX(r[i + %d], a, b, %s);\n}\n", width, mix_text(k, width, true));
-}
-
-// What turns a square of vectors.
-static bool turn_helper(KernelFunc *k)
-{
-	Text wider;
-	text_init(&wider, k->arena);
-	text_str(&wider, "");
-	for (int width = 4; width < k->target->lanes; width *= 2)
-		mix_print(k, &wider, width);
-	const TemplateKey keys[] = {
-		{"bytes", tile_int(k, k->target->lanes * 4)},
-		{"lanes", tile_int(k, k->target->lanes)},
-		{"low1", mix_text(k, 1, false)},
-		{"high1", mix_text(k, 1, true)},
-		{"low2", mix_text(k, 2, false)},
-		{"high2", mix_text(k, 2, true)},
-		{"wider", wider.text},
-	};
-	return kernel_helper(k, "turn_gnu.c", COUNT_OF(keys), keys);
-}
-
 // The first element of each row that is moved by itself; NULL after a diagnostic.
 static const char *lanes_call(KernelFunc *k, const Interleave *x, const Value *source)
 {
@@ -71,7 +26,7 @@ static const char *lanes_call(KernelFunc *k, const Interleave *x, const Value *s
 		return "0";
 	const char *name = back ? "unblock" : "interleave", *q = kernel_dim(k, x->q);
 	const TemplateKey keys[] = {{"q", q}, {"lanes", tile_int(k, lanes)}};
-	if (!tile_prelude(k) || !turn_helper(k) ||
+	if (!tile_prelude(k) || !tile_turn(k) ||
 	    !kernel_helper(k, arena_printf(k->arena, "%s_lanes.c", name), COUNT_OF(keys), keys))
 		return NULL;
 	return arena_printf(k->arena, "%s_%s(from, to, inner, have)", name, q);
