@@ -121,9 +121,9 @@ static bool innermost_jumps(const Nest *n)
 	return jumps && !n->k->cg->backend->device;
 }
 
-// Whether a result shares bytes with what the loop reads, at the same element then: gcc takes it,
-// of several, that rounds might depend on each other, and clang asks at run time whether they may,
-// which makes one element at a time of every loop in place.
+// Whether the loop reads where a result lies, at the same element then, by another name, as what
+// has another type is read (see kernel_tensor): rounds might depend on each other for all that
+// compilers can tell.
 static bool innermost_shares(const Nest *n)
 {
 	bool shares = false;
@@ -132,10 +132,12 @@ static bool innermost_shares(const Nest *n)
 			return false;
 		if (!load_indices_at(op) || !nest_needed(n, op))
 			continue;
-		const Place read = value_place(op_operand(op, load_indices_at(op) - 1));
+		const Value *x = op_operand(op, load_indices_at(op) - 1);
+		const Place read = value_place(x);
 		for (int i = 0; i < n->op->nresult; i++) {
-			const Place written = value_place(&n->op->results[i]);
-			shares |= places_meet(&read, &written);
+			const Value *result = &n->op->results[i];
+			const Place written = value_place(result);
+			shares |= x->type->dtype != result->type->dtype && places_meet(&read, &written);
 		}
 	}
 	return shares && n->k->target->vector && !n->k->cg->backend->device;
