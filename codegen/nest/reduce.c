@@ -157,9 +157,9 @@ static int lanes_wanted(Reduction *r)
 	if (count.n[2] || !count.n[1])
 		return 0;
 	const int64_t n = dim_is_const(inner->extent) ? inner->extent->value : INT64_MAX;
-	if (n < 4 * lanes)
-		return n < 2 * lanes ? 0 : lanes;
 	const bool compares = reduce_is_order(kind) || reduce_is_position(kind);
+	if (n < 4 * lanes) // folding lanes of doubles that are compared takes as long as a short row
+		return n < 2 * (compares ? r->s->k->target->lanes : lanes) ? 0 : lanes;
 	return n >= 16 * lanes && compares ? 4 * lanes : 2 * lanes;
 }
 
