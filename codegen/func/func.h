@@ -455,6 +455,8 @@ void scalars_init(Scalars *s, KernelFunc *k);
 const char *scalars_name(Scalars *s, const Value *v); // NULL after a diagnostic
 // The value of one operation as a C expression; NULL after a diagnostic.
 const char *scalar_expression(Scalars *s, const Op *op);
+// Whether an operand of `reader`, which alone reads it, stands once in its text.
+bool scalar_stands_once(const Scalars *s, const Op *reader, int operand);
 // e, rounded when the type is a half-precision one (whose scalars are floats).
 const char *scalar_round(KernelFunc *k, const Type *t, const char *e);
 // Which element a load reads, as a C expression; NULL after a diagnostic.

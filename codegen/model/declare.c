@@ -295,6 +295,16 @@ static bool drop_unread(Declare *d, const Mentioned *m)
 	return true;
 }
 
+// The type of a declaration that is the assignment. What points is constant itself, not what it
+// points to.
+static const char *type_at_once(const Declare *d, const RunLocal *local, bool constant)
+{
+	if (!constant)
+		return local->type;
+	const bool pointer = local->type[strlen(local->type) - 1] == '*';
+	return arena_printf(d->cg->arena, pointer ? "%sconst " : "const %s", local->type);
+}
+
 static void place(Declare *d, int i)
 {
 	const RunLocal *local = &d->cg->locals_run[i];
@@ -310,11 +320,7 @@ static void place(Declare *d, int i)
 		line = statement_of(l, m->items[0].line, scope);
 	}
 	if (assigned && line == m->items[0].line && l->items[line].opens < 0 && !local->unread) {
-		const bool constant = m->writes == 1 && !m->open;
-		const bool pointer = local->type[strlen(local->type) - 1] == '*';
-		d->placed[line].type = arena_printf(d->cg->arena, "%s%s%s",
-		                                    constant && !pointer ? "const " : "", local->type,
-		                                    constant && pointer ? "const " : "");
+		d->placed[line].type = type_at_once(d, local, m->writes == 1 && !m->open);
 		return;
 	}
 	const int tabs = l->items[line].tabs;

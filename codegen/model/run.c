@@ -169,6 +169,14 @@ static const Value *same_weights(Codegen *cg, const Place *p)
 	return first && first->type->dtype == p->root->type->dtype ? first : p->root;
 }
 
+static const char *no_place(Codegen *cg, const Value *root)
+{
+	diag_error(cg->ctx->diag, root->def ? root->def->loc : &loc_unknown,
+	           "code generation: '%s' has no place in memory",
+	           root->def ? root->def->info->name : "a block argument");
+	return NULL;
+}
+
 const char *tensor_pointer(Codegen *cg, const Value *v)
 {
 	Place p = value_place(v);
@@ -180,12 +188,8 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 		return moving_as(cg, moving_find(cg, &p), p.root->type->dtype);
 	const Value *local = number_local(cg, &p);
 	const char *e = local ? type : place_expression(cg, &p, type);
-	if (!e) {
-		diag_error(cg->ctx->diag, p.root->def ? p.root->def->loc : &loc_unknown,
-		           "code generation: '%s' has no place in memory",
-		           p.root->def ? p.root->def->info->name : "a block argument");
-		return NULL;
-	}
+	if (!e)
+		return no_place(cg, p.root);
 	name = e;
 	if (local && local != p.root) {
 		name = tensor_pointer(cg, local);

@@ -107,10 +107,10 @@ static void accumulate_position(Scalars *s, const Accumulator *a, const char *ac
 	const char *best = a->best, *sign = a->kind == REDUCE_ARGMAX ? ">" : "<";
 	const char *better = kernel_local(s->k, "v");
 	if (a->narrow) {
-		const char * or
-			= ties ? arena_printf(s->k->arena, " || (%s == %s && %s < %s)", value, best, index, acc)
-		           : "";
-		text_line(out, depth, "const int32_t %s = -(%s %s %s%s);", better, value, sign, best, or);
+		const char *tie = ties ? arena_printf(s->k->arena, " || (%s == %s && %s < %s)", value, best,
+		                                      index, acc)
+		                       : "";
+		text_line(out, depth, "const int32_t %s = -(%s %s %s%s);", better, value, sign, best, tie);
 		text_line(out, depth, "%s = %s %s %s ? %s : %s;", best, value, sign, best, value, best);
 		text_line(out, depth, "%s = (%s & ~%s) | ((int32_t)%s & %s);", acc, acc, better, index,
 		          better);

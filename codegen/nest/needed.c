@@ -81,22 +81,30 @@ static void value_mark(Nest *n, const Value *v)
 		pointer_map_set(&n->needed, v->def, v->def);
 }
 
+// Whether the parts that loops are in leave at most one operand of the operation, which is marked.
+static bool span_mark(Nest *n, const Op *op, bool choice)
+{
+	int64_t at;
+	if (!op->nresult)
+		return false;
+	if (spans_exact(&n->s, &op->results[0], &at) ||
+	    (!choice && spans_know(&n->s, &op->results[0]) >= 0))
+		return true;
+	const Value *limit = spans_limit(&n->s, op);
+	if (!limit)
+		limit = spans_rest(&n->s, op, &at);
+	if (limit)
+		value_mark(n, limit);
+	return limit != NULL;
+}
+
 static void op_mark(Nest *n, const Op *op)
 {
 	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
 	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
 	int from = 0, to = op->noperand;
-	int64_t at;
-	const Value *limit = op->nresult ? spans_limit(&n->s, op) : NULL;
-	if (op->nresult && !limit)
-		limit = spans_rest(&n->s, op, &at);
-	if (op->nresult && (spans_exact(&n->s, &op->results[0], &at) ||
-	                    (!choice && spans_know(&n->s, &op->results[0]) >= 0)))
+	if (span_mark(n, op, choice))
 		return;
-	if (limit) {
-		value_mark(n, limit);
-		return;
-	}
 	if (known >= 0 && op->code == OP_PD_WHERE) {
 		from = known ? 1 : 2;
 		to = from + 1;

@@ -213,13 +213,16 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 	          inner->first, STRIP, extent, inner->first, STRIP, extent);
 }
 
-// Whether the innermost loop reads what lies side by side for the loop around it, so far apart that
-// cache lines are gone before that comes to their next element, as transpositions do: in strips
-// they are not.
+// Whether the innermost loop goes in strips, the loop around it in each: where both are turned or
+// terms are kept for a strip, and where it reads what lies side by side for the loop around it, so
+// far apart that cache lines would be gone before that comes to their next element, as
+// transpositions do.
 static bool wants_strips(const Nest *n)
 {
 	const Loop *last = &n->loops[n->nloop - 1], *around = last - 1;
 	bool across = false;
+	if (n->turned || n->terms)
+		return true;
 	if (n->k->cg->backend->device || last->first || last->step || around->only ||
 	    !dim_is_const(last->extent) || last->extent->value < 4 * STRIP)
 		return false;
@@ -242,7 +245,7 @@ static bool loops_from(Nest *n, int level, int depth)
 		return nest_turn_print(n, depth);
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
-	const bool strips = level + 2 == n->nloop && (n->turned || n->terms || wants_strips(n));
+	const bool strips = level + 2 == n->nloop && wants_strips(n);
 	if (strips)
 		strip_open(n, &n->loops[level + 1], &depth);
 	if (strips && n->terms && !nest_terms_print(n, STRIP, depth))

@@ -283,10 +283,25 @@ static bool fold_print(Reduction *r, int width, int depth)
 	return true;
 }
 
+static bool lanes_loops_print(Reduction *r, int width, const Accumulator *single, int depth)
+{
+	Scalars *s = r->s;
+	const Loop *inner = &r->loops[r->nloop - 1];
+	const bool known = dim_is_const(inner->extent) && !inner->end;
+	for (int i = 0; i + 1 < r->nloop; i++)
+		loop_open(s, &r->loops[i], &depth, r->out);
+	const bool ok = known ? known_print(r, (int)inner->extent->value, width, single, depth)
+	                      : open_print(r, inner->end ? inner->end : kernel_dim(s->k, inner->extent),
+	                                   width, single, depth);
+	for (int j = r->nloop - 1; ok && j-- > 0;)
+		loop_close(s, &r->loops[j], &depth, r->out);
+	return ok;
+}
+
 static bool lanes_print(Reduction *r, int width, int depth)
 {
 	Scalars *s = r->s;
-	Loop *inner = &r->loops[r->nloop - 1];
+	const Loop *inner = &r->loops[r->nloop - 1];
 	const bool known = dim_is_const(inner->extent) && !inner->end;
 	const bool rest = !known || inner->extent->value % reduce_lanes(r->s->k->target, r->op);
 	Accumulator single = {0};
@@ -296,14 +311,7 @@ static bool lanes_print(Reduction *r, int width, int depth)
 	accumulator_keep_nan(&r->acc);
 	if (rest)
 		accumulator_keep_nan(&single);
-	for (int i = 0; i + 1 < r->nloop; i++)
-		loop_open(s, &r->loops[i], &depth, r->out);
-	const bool ok = known ? known_print(r, (int)inner->extent->value, width, &single, depth)
-	                      : open_print(r, inner->end ? inner->end : kernel_dim(s->k, inner->extent),
-	                                   width, &single, depth);
-	for (int j = r->nloop - 1; ok && j-- > 0;)
-		loop_close(s, &r->loops[j], &depth, r->out);
-	if (!ok || !fold_print(r, width, depth))
+	if (!lanes_loops_print(r, width, &single, depth) || !fold_print(r, width, depth))
 		return false;
 	if (rest)
 		accumulator_join(s, &r->acc, single.name, single.best, depth, r->out);

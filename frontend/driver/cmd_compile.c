@@ -356,6 +356,22 @@ static bool emit_code(Driver *d, Op *module, EmitKind kind, const char *path,
 	                  : code_write(d, &r, &out, depfile);
 }
 
+// Whether --prefix can be what names begin with.
+static bool prefix_check(const Driver *d)
+{
+	const char *prefix = d->options->prefix;
+	if (prefix && !prefix_valid(prefix)) {
+		fprintf(stderr, "pdcc: error: --prefix takes a C identifier, not '%s'\n", prefix);
+		return false;
+	}
+	if (prefix && prefix_is_variable(prefix))
+		diag_warning(
+			d->ctx->diag, NULL,
+			"--prefix=%s: functions have variables of that name, which hide the type (-Wshadow)",
+			prefix);
+	return true;
+}
+
 int cmd_compile(Driver *d)
 {
 	const Options *o = d->options;
@@ -365,15 +381,8 @@ int cmd_compile(Driver *d)
 		fprintf(stderr, "pdcc: error: cannot tell from '%s' what to write; use --emit=\n", output);
 		return 2;
 	}
-	if (o->prefix && !prefix_valid(o->prefix)) {
-		fprintf(stderr, "pdcc: error: --prefix takes a C identifier, not '%s'\n", o->prefix);
+	if (!prefix_check(d))
 		return 2;
-	}
-	if (o->prefix && prefix_is_variable(o->prefix))
-		diag_warning(
-			d->ctx->diag, NULL,
-			"--prefix=%s: functions have variables of that name, which hide the type (-Wshadow)",
-			o->prefix);
 	if (kind == EMIT_LEGACY)
 		return !emit_legacy(d, output);
 	d->keeps_steps = kind == EMIT_IR || kind == EMIT_DOT || kind == EMIT_JSON;

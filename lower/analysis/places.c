@@ -15,6 +15,20 @@ static bool place_number(const char *place, const char *kind, int *number)
 	return true;
 }
 
+// What the word for a place says of it.
+static void place_read(Place *p, const char *s)
+{
+	if ((p->state = !strcmp(s, "state")) || (p->slot = !strcmp(s, "slot")) ||
+	    !strcmp(s, "workspace") || place_number(s, "moving", &p->moving))
+		p->kind = PLACE_WORKSPACE;
+	else if (!strcmp(s, "param"))
+		p->kind = PLACE_PARAM;
+	else if (place_number(s, "input", &p->col))
+		p->kind = PLACE_INPUT;
+	else if (place_number(s, "output", &p->col))
+		p->kind = PLACE_OUTPUT;
+}
+
 Place op_place(const Op *op, int i, bool *view)
 {
 	Place p = {.kind = PLACE_NONE};
@@ -27,15 +41,8 @@ Place op_place(const Op *op, int i, bool *view)
 		p.offset = offsets->dims[i];
 	if (!strcmp(s, "view") && op_operand(op, 0))
 		*view = true;
-	else if ((p.state = !strcmp(s, "state")) || (p.slot = !strcmp(s, "slot")) ||
-	         !strcmp(s, "workspace") || place_number(s, "moving", &p.moving))
-		p.kind = PLACE_WORKSPACE;
-	else if (!strcmp(s, "param"))
-		p.kind = PLACE_PARAM;
-	else if (place_number(s, "input", &p.col))
-		p.kind = PLACE_INPUT;
-	else if (place_number(s, "output", &p.col))
-		p.kind = PLACE_OUTPUT;
+	else
+		place_read(&p, s);
 	return p;
 }
 
