@@ -4,6 +4,7 @@
 // A value is a C expression kept in Scalars.names: the name of a local, or the text of its
 // operation when it has one reader that holds it once.
 #include "codegen/func/func.h"
+#include "lower/analysis/nest.h"
 
 #include <string.h>
 
@@ -55,12 +56,11 @@ static bool is_arm(const Use *use)
 // of rounds.
 static bool is_neighbour(const Op *load)
 {
-	const int at = load->code == OP_LOOP_LOAD ? 0 : 2; // the tensor, and positions behind it
+	const int at = load_indices_at(load) - 1; // the tensor, and positions behind it
 	for (const Use *u = op_operand(load, at)->uses; u; u = u->next) {
 		const Op *other = u->user;
 		int same = 0;
-		if (other == load || other->block != load->block ||
-		    (other->code != OP_LOOP_LOAD && other->code != OP_LOOP_LOAD_OR))
+		if (other == load || other->block != load->block || !load_indices_at(other))
 			continue;
 		while (at + same < load->noperand &&
 		       op_operand(load, at + same) == op_operand(other, (int)u->index + same))
@@ -74,7 +74,7 @@ static bool is_neighbour(const Op *load)
 // Whether a load that one operation reads has to stand in front of that.
 static bool load_stands_apart(const Scalars *s, const Op *op, const Use *use)
 {
-	if (op->code != OP_LOOP_LOAD && op->code != OP_LOOP_LOAD_OR)
+	if (!load_indices_at(op))
 		return false;
 	const bool loops = s->k->op->code == OP_LOOP_NEST && !s->k->cg->backend->device;
 	return is_arm(use) || (loops && is_neighbour(op));

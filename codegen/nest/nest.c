@@ -431,8 +431,7 @@ bool nest_emit(KernelFunc *k)
 		nest_share(&n);
 	n.terms = nest_terms_find(&n);
 	nest_renew(&n);
-	if (!n.terms)
-		nest_turn_find(&n);
+	n.square = !n.terms && nest_turn_find(&n);
 	const int64_t tiny = nest_tiny_elements(&n);
 	n.tiny = tiny > 0;
 	if (n.tiny)

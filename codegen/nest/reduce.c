@@ -283,11 +283,16 @@ static bool fold_print(Reduction *r, int width, int depth)
 	return true;
 }
 
+static bool length_is_known(const Loop *inner)
+{
+	return dim_is_const(inner->extent) && !inner->end;
+}
+
 static bool lanes_loops_print(Reduction *r, int width, const Accumulator *single, int depth)
 {
 	Scalars *s = r->s;
 	const Loop *inner = &r->loops[r->nloop - 1];
-	const bool known = dim_is_const(inner->extent) && !inner->end;
+	const bool known = length_is_known(inner);
 	for (int i = 0; i + 1 < r->nloop; i++)
 		loop_open(s, &r->loops[i], &depth, r->out);
 	const bool ok = known ? known_print(r, (int)inner->extent->value, width, single, depth)
@@ -302,8 +307,8 @@ static bool lanes_print(Reduction *r, int width, int depth)
 {
 	Scalars *s = r->s;
 	const Loop *inner = &r->loops[r->nloop - 1];
-	const bool known = dim_is_const(inner->extent) && !inner->end;
-	const bool rest = !known || inner->extent->value % reduce_lanes(r->s->k->target, r->op);
+	const bool rest = !length_is_known(inner) ||
+	                  inner->extent->value % reduce_lanes(r->s->k->target, r->op);
 	Accumulator single = {0};
 	if (!accumulator_open(s, r->op, width, &r->acc, depth, r->out) ||
 	    (rest && !accumulator_open(s, r->op, 0, &single, depth, r->out)))

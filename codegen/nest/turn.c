@@ -91,7 +91,7 @@ bool nest_turn_find(Nest *n)
 			n->loops[i] = n->loops[i + 1];
 		n->loops[i] = across;
 		nest_levels_find(n);
-		return n->square = true;
+		return true;
 	}
 	return false;
 }

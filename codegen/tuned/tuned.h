@@ -4,7 +4,4 @@
 #ifndef PDCC_CODEGEN_TUNED_TUNED_H
 #define PDCC_CODEGEN_TUNED_TUNED_H
 
-#include "codegen/tuned/point.h"
-#include "codegen/tuned/row.h"
-
 #endif

@@ -24,8 +24,6 @@ bool nest_inline(Op *nest);
 bool op_has_region_code(const Op *op); // a nest or a kernel: its regions hold scalar code
 // Whether operand `i` of a load is the tensor that it reads.
 bool load_reads(const Op *load, int i);
-// The first operand of a load that is an index.
-int load_first_index(const Op *load);
 // Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in
 // between.
 bool op_may_move(const Op *op, const Op *to);

@@ -635,13 +635,11 @@ static void block_drop_dead(Block *block)
 }
 
 // Twice, since what has been merged shows that a number is compared with itself.
-static void block_settle(Block *block, Arena *scratch)
+static void block_settle(Block *block, Numbering *seen)
 {
 	for (int round = 0; round < 2; round++) {
-		Numbering seen;
-		numbering_init(&seen, scratch);
 		block_simplify(block);
-		block_merge_equal(block, &seen);
+		block_merge_equal(block, seen);
 	}
 	block_drop_dead(block);
 }
@@ -649,8 +647,10 @@ static void block_settle(Block *block, Arena *scratch)
 void scalar_simplify(Op *op)
 {
 	Arena *scratch = arena_scratch(op->ctx->arena);
+	Numbering seen;
+	numbering_init(&seen, scratch);
 	for (int i = 0; i < op->nregion; i++)
 		if (op->regions[i].first)
-			block_settle(op->regions[i].first, scratch);
+			block_settle(op->regions[i].first, &seen);
 	arena_free(scratch);
 }

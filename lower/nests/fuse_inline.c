@@ -2,6 +2,7 @@
 // indices. Decides by a small cost model whether that is cheaper than writing the tensor and
 // reading it back. Called by fuse.c.
 #include "ir/build/build.h"
+#include "lower/analysis/nest.h"
 #include "lower/analysis/places.h"
 #include "lower/nests/fuse.h"
 
@@ -22,11 +23,6 @@ static const double MEMORY_COST = 4.0;
 bool op_has_region_code(const Op *op)
 {
 	return op->code == OP_LOOP_NEST || (op->info->kind == KIND_KERNEL && op->nregion > 0);
-}
-
-int load_first_index(const Op *load)
-{
-	return load->code == OP_LOOP_LOAD ? 1 : 3;
 }
 
 bool load_reads(const Op *load, int i)
@@ -208,17 +204,11 @@ static bool sites_find(const Op *nest, const Value *v, Sites *s)
 	return s->n > 0;
 }
 
-// The shape in which a load sees the nest's result.
-static const Type *load_shape(const Op *load)
-{
-	return op_operand(load, load_first_index(load) - 1)->type;
-}
-
 // Divisions that it takes to get at the element through a view, as work; negative: it cannot be
 // done.
 static double view_cost(const Op *nest, const Op *load)
 {
-	const Type *made = nest->results[0].type, *seen = load_shape(load);
+	const Type *made = nest->results[0].type, *seen = load_tensor(load);
 	if (same_dims(made, seen))
 		return 0;
 	int divisions = index_reshape_divisions(nest->ctx, seen, made);
@@ -324,8 +314,8 @@ static Value *body_move(Op *nest, Op *where, Value *const *index)
 static bool load_inline(Op *nest, Op *load, bool last)
 {
 	Value *seen[MAX_RANK], *index[MAX_RANK];
-	int first = load_first_index(load);
-	const Type *made = nest->results[0].type, *shape = load_shape(load);
+	int first = load_indices_at(load);
+	const Type *made = nest->results[0].type, *shape = load_tensor(load);
 	for (int i = first; i < load->noperand; i++)
 		index[i - first] = seen[i - first] = op_operand(load, i);
 	Builder at = builder_before(load);

@@ -2,6 +2,7 @@
 // term, goes in front of it: what printers and the schedule of CUDA see of a nest is then what is
 // printed. Called by pipeline.c.
 #include "lower/nests/nests.h"
+#include "lower/pass/rewrite.h"
 
 static bool value_is_inside(const Value *v, const Op *around)
 {
@@ -69,21 +70,14 @@ static void block_hoist(Block *b)
 	}
 }
 
-static void region_visit(Region *r)
+static bool nest_visit(Op *nest)
 {
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first; op; op = op->next) {
-			if (op->code == OP_LOOP_NEST)
-				block_hoist(op->regions[0].first);
-			else if (op->info->kind == KIND_CONTROL)
-				for (int i = 0; i < op->nregion; i++)
-					region_visit(&op->regions[i]);
-		}
+	block_hoist(nest->regions[0].first);
+	return true;
 }
 
 // Needs: nests.  Keeps: everything.  Breaks: nothing.
 bool pass_hoist_terms(PassContext *p)
 {
-	region_visit(&p->module->regions[0]);
-	return true;
+	return nests_visit(&p->module->regions[0], nest_visit);
 }

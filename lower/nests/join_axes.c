@@ -6,6 +6,7 @@
 #include "lower/nests/fuse.h"
 #include "lower/nests/nests.h"
 #include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
 
 // The position that `code` divides by that size; NULL: v is something else.
 static Value *divided(const Value *v, enum OpCode code, const Dim *by)
@@ -65,27 +66,18 @@ static bool block_visit(Op *nest, Block *b, bool *changed)
 	return true;
 }
 
-static bool region_visit(Region *r)
+static bool nest_visit(Op *nest)
 {
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first; op; op = op->next) {
-			bool changed = false;
-			if (op->code == OP_LOOP_NEST) {
-				if (!block_visit(op, op->regions[0].first, &changed))
-					return false;
-				if (changed)
-					scalar_simplify(op);
-			} else if (op->info->kind == KIND_CONTROL) {
-				for (int i = 0; i < op->nregion; i++)
-					if (!region_visit(&op->regions[i]))
-						return false;
-			}
-		}
+	bool changed = false;
+	if (!block_visit(nest, nest->regions[0].first, &changed))
+		return false;
+	if (changed)
+		scalar_simplify(nest);
 	return true;
 }
 
 // Needs: nests.  Keeps: everything.  Breaks: nothing; what is read is views of fewer dims.
 bool pass_join_axes(PassContext *p)
 {
-	return (p->target && p->target->simt) || region_visit(&p->module->regions[0]);
+	return (p->target && p->target->simt) || nests_visit(&p->module->regions[0], nest_visit);
 }

@@ -7,6 +7,7 @@
 #include "lower/nests/fuse.h"
 #include "lower/nests/nests.h"
 #include "lower/pass/pass.h"
+#include "lower/pass/rewrite.h"
 
 // A shorter inner loop is no better than a division, unless all of its rounds do the same.
 enum { MIN_INNER = 8 };
@@ -95,29 +96,18 @@ static bool nest_split(Op *nest, int at, int64_t inner)
 	return true;
 }
 
-static bool region_visit(Region *r)
+static bool nest_visit(Op *nest)
 {
-	for (Block *b = r->first; b; b = b->next)
-		for (Op *op = b->first, *next; op; op = next) {
-			next = op->next;
-			if (op->code == OP_LOOP_NEST) {
-				int last = op->results[0].type->rank - 1;
-				while (last > 0 && dim_is(op->results[0].type->dims[last], 1))
-					last--;
-				const int64_t inner = last < 0 ? 0 : inner_length(op, last);
-				if (inner && !nest_split(op, last, inner))
-					return false;
-			} else if (op->info->kind == KIND_CONTROL) {
-				for (int i = 0; i < op->nregion; i++)
-					if (!region_visit(&op->regions[i]))
-						return false;
-			}
-		}
-	return true;
+	const Type *t = nest->results[0].type;
+	int last = t->rank - 1;
+	while (last > 0 && dim_is(t->dims[last], 1))
+		last--;
+	const int64_t inner = last < 0 ? 0 : inner_length(nest, last);
+	return !inner || nest_split(nest, last, inner);
 }
 
 // Needs: nests.  Keeps: everything.  Breaks: nothing; results are views of those of more dims.
 bool pass_split_loops(PassContext *p)
 {
-	return (p->target && p->target->simt) || region_visit(&p->module->regions[0]);
+	return (p->target && p->target->simt) || nests_visit(&p->module->regions[0], nest_visit);
 }

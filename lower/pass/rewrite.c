@@ -118,3 +118,20 @@ bool slice_is_fixed(const Op *op)
 			return false;
 	return true;
 }
+
+bool nests_visit(Region *r, bool (*visit)(Op *nest))
+{
+	for (Block *b = r->first; b; b = b->next)
+		for (Op *op = b->first, *next; op; op = next) {
+			next = op->next;
+			if (op->code == OP_LOOP_NEST) {
+				if (!visit(op))
+					return false;
+				continue;
+			}
+			for (int i = 0; op->info->kind == KIND_CONTROL && i < op->nregion; i++)
+				if (!nests_visit(&op->regions[i], visit))
+					return false;
+		}
+	return true;
+}

@@ -20,4 +20,8 @@ bool slice_is_fixed(const Op *op);
 // A position known at compile time, in a loop region.
 Value *build_index(Builder *b, int64_t v);
 
+// Calls `visit` on every loop.nest of a region and of the control flow in it; it may replace the
+// nest. False: a call gave that, after a diagnostic, and the rest was not visited.
+bool nests_visit(Region *r, bool (*visit)(Op *nest));
+
 #endif
