@@ -19,6 +19,7 @@ typedef struct Gemm {
 	const Dim *n_dim;
 	bool direct;              // its sums are the result
 	bool sum_is_named;        // since the epilogue reads it more than once
+	bool turned;              // a has its last two axes the other way round
 	const char *rows, *panel; // where a tile of a, and a panel of b begin, in the calls for a tile
 	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
 	             // in it; 0: shared
@@ -80,6 +81,9 @@ static bool tile_helper(Gemm *g, int nv)
 		{"column", column},
 		{"weights", row_weights(g, nv)},
 		{"products", row_products(g, nv)},
+		{"turned", g->turned ? ", which are its columns," : ""},
+		{"x", g->turned ? "a[(p + s) * lda + i]" : "a[i * lda + p + s]"},
+		{"rest", arena_printf(k->arena, g->turned ? "a[p * lda + %s]" : "a[%s * lda + p]", row)},
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;
@@ -95,11 +99,13 @@ static bool tile_helper(Gemm *g, int nv)
 static const char *tile_call(const Gemm *g, int nv, const char *out, const char *ldo)
 {
 	Arena *a = g->k->arena;
+	const char *lda = g->turned ? "M" : "K";
 	if (g->inlined)
-		return arena_printf(a, "%s_rows_%dof%d(%d, %d, %s, K, %s, K, %s, %s);", g->name, nv, g->nr,
-		                    g->inlined, tile_split(g->inlined, nv), g->rows, g->panel, out, ldo);
-	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, K, %s, K, %s, %s);", g->name, nv,
-	                    g->nr, g->rows, g->panel, out, ldo);
+		return arena_printf(a, "%s_rows_%dof%d(%d, %d, %s, %s, %s, K, %s, %s);", g->name, nv, g->nr,
+		                    g->inlined, tile_split(g->inlined, nv), g->rows, lda, g->panel, out,
+		                    ldo);
+	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, %s, %s, K, %s, %s);", g->name, nv,
+	                    g->nr, g->rows, lda, g->panel, out, ldo);
 }
 
 // Whether all panels are full, which one thread goes through: one function has them all.
@@ -241,25 +247,22 @@ static const char *operands_name(Gemm *g)
 {
 	Arena *a = g->k->arena;
 	if (!g->nlead && panels_are_full(g)) {
-		g->rows = "a + m0 * K";
+		g->rows = g->turned ? "a + m0" : "a + m0 * K";
 		g->panel = panel_is_one(g) ? "b" : "b + n0 * K";
 		return "";
 	}
 	const bool whole = dim_is_const(g->n_dim) && g->n_dim->value % g->nr == 0;
 	const char *columns = whole ? "N"
-	                            : arena_printf(a, "((N + %d) / %d * %d)", g->nr - 1, g->nr, g->nr);
+	                            : arena_printf(a, "((N + %d) / %d * %d)", g->nr - 1, g->nr, g->nr),
+			   *row = g->turned  ? g->nlead ? "batch * K * M + m0" : "m0"
+	                  : g->nlead ? "(batch * M + m0) * K"
+	                             : "m0 * K",
+			   *panel = panel_is_one(g) ? "batch * N * K"
+	                    : g->nlead      ? arena_printf(a, "(batch * %s + n0) * K", columns)
+	                                    : "n0 * K";
 	g->rows = "rows";
 	g->panel = "panel";
-	if (panel_is_one(g))
-		return arena_printf(a,
-		                    "const %s *rows = a + (batch * M + m0) * K;\n"
-		                    "const %s *panel = b + batch * N * K;",
-		                    g->type, g->type);
-	return g->nlead ? arena_printf(a,
-	                               "const %s *rows = a + (batch * M + m0) * K;\n"
-	                               "const %s *panel = b + (batch * %s + n0) * K;",
-	                               g->type, g->type, columns)
-	                : arena_printf(a, "const %s *rows = a + m0 * K, *panel = b + n0 * K;", g->type);
+	return arena_printf(a, "const %s *rows = a + %s, *panel = b + %s;", g->type, row, panel);
 }
 
 static const char *in_loop(Gemm *g, const char *head, const char *text, const char *end)
@@ -398,12 +401,15 @@ bool kernel_gemm_emit(KernelFunc *k)
 	const Type *b = op_operand(k->op, 1)->type, *out = k->op->results[0].type;
 	const Attr *depth = op_attr(k->op, "k");
 	const DType t = b->dtype;
+	const bool turned = op_bool(k->op, "transpose_a", false);
 	if (!tile_check_elements(k, t == DT_F64 ? t : DT_F32))
 		return false;
 	Gemm g = {.k = k,
 	          .type = dtype_c_memory(t),
 	          .v = tile_vector_name(t),
-	          .name = t == DT_F64 ? "gemm_f64" : "gemm",
+	          .name = arena_printf(k->arena, "gemm%s%s", t == DT_F64 ? "_f64" : "",
+	                               turned ? "_turned" : ""),
+	          .turned = turned,
 	          .lanes = target_lanes(k->target, t),
 	          .out = out};
 	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;

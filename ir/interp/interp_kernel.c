@@ -79,6 +79,7 @@ bool sink_put(Sink *s, int64_t at, int64_t n, const double *acc)
 typedef struct Gemm {
 	int64_t batch, m, n, k, nr, panels;
 	bool shared; // one b for all batches
+	bool turned; // a has its last two axes the other way round
 } Gemm;
 
 static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *b,
@@ -86,10 +87,12 @@ static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *
 {
 	if (a->rank < 2 || b->rank < 3 || out->rank != a->rank)
 		return op_error(op, "operands of rank %d and %d", a->rank, b->rank);
+	const bool turned = op_bool(op, "transpose_a", false);
 	*g = (Gemm){.batch = 1,
-	            .m = a->dims[a->rank - 2],
+	            .turned = turned,
+	            .m = a->dims[a->rank - (turned ? 1 : 2)],
 	            .n = out->dims[out->rank - 1],
-	            .k = a->dims[a->rank - 1],
+	            .k = a->dims[a->rank - (turned ? 2 : 1)],
 	            .nr = b->dims[b->rank - 1],
 	            .panels = b->dims[b->rank - 3],
 	            .shared = b->rank == 3};
@@ -102,11 +105,13 @@ static bool gemm_sizes(Interp *in, const Op *op, const Tensor *a, const Tensor *
 	return true;
 }
 
-// One row of the result, acc[panels * nr], from that of `a` which begins at element x, and the
-// matrix of `b` that begins at y.
-static void gemm_row(const Gemm *g, const Tensor *a, int64_t x, const Tensor *b, int64_t y,
+// Row `row` of the result, all batches counted through, acc[panels * nr], from the matrix of `b`
+// that begins at y.
+static void gemm_row(const Gemm *g, const Tensor *a, int64_t row, const Tensor *b, int64_t y,
                      double *acc)
 {
+	const int64_t from = g->turned ? row / g->m * g->m * g->k + row % g->m : row * g->k,
+				  step = g->turned ? g->m : 1;
 	const bool wide = b->dtype == DT_F64;
 	const float *narrow = b->data;
 	const double *whole = b->data;
@@ -115,7 +120,7 @@ static void gemm_row(const Gemm *g, const Tensor *a, int64_t x, const Tensor *b,
 		for (int64_t j = 0; j < g->nr; j++)
 			to[j] = 0;
 		for (int64_t k = 0; k < g->k; k++, y += g->nr) {
-			const double factor = tensor_get_f(a, x + k);
+			const double factor = tensor_get_f(a, from + k * step);
 			for (int64_t j = 0; j < g->nr; j++)
 				to[j] += factor * (wide ? whole[y + j] : (double)narrow[y + j]);
 		}
@@ -139,7 +144,7 @@ bool interpret_hook_kernel_gemm(Interp *in, Op *op)
 	double *acc = NEW_ARRAY(interp_arena(in), (size_t)(g.panels * g.nr) + 1, double);
 	for (int64_t row = 0; row < g.batch * g.m && s.epilogue; row++) {
 		int64_t from = g.shared ? 0 : row / g.m * g.panels * g.k * g.nr;
-		gemm_row(&g, a, row * g.k, b, from, acc);
+		gemm_row(&g, a, row, b, from, acc);
 		if (!sink_put(&s, row * g.n, g.n, acc))
 			return false;
 	}

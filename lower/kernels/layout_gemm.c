@@ -15,13 +15,15 @@ enum {
 	MIN_WORK = 64, // K * N below which a plain loop is as fast
 	MAX_PANEL = 8, // vectors: what kernel.gemm takes
 	FEW_ROWS = 2,  // up to which a matrix of more than so many bytes is not worth packing
-	NEAR_BYTES = 32 * 1024
+	NEAR_BYTES = 32 * 1024,
+	SHORT_ROW = 256 // bytes
 };
 
 typedef struct Product {
 	Op *op;
 	Value *x, *y; // [batch.. x M x K], [batch.. x K x N] (or transposed)
 	bool transpose_x, transpose_y;
+	bool turned; // kernel.gemm reads x as it lies, although it is transposed
 	const Dim *m, *k, *n;
 	const Dim *rows; // m, with the leading axes when y has none
 	int nbatch;      // of y, once both have the same
@@ -46,6 +48,7 @@ static bool product_read(const Layout *l, Op *op, Product *p)
 	p->op = op;
 	p->x = x;
 	p->y = y;
+	p->turned = false;
 	p->transpose_y = op_bool(op, "transpose_y", false);
 	p->transpose_x = op_bool(op, "transpose_x", false);
 	p->m = tx->dims[tx->rank - (p->transpose_x ? 1 : 2)];
@@ -103,9 +106,9 @@ static bool is_one_matrix(const Type *t)
 }
 
 // Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are
-// about as full. The tile of a lone row is as wide as others are large: each element of the row is
-// read once for all of its columns. Weights that others read as well stay as they want them, so
-// that they are packed once.
+// about as full; one vector more than that is no panel of its own. The tile of a lone row is as
+// wide as others are large: each element of the row is read once for all of its columns. Weights
+// that others read as well stay as they want them, so that they are packed once.
 static int64_t panel_columns(const Target *t, const Product *p)
 {
 	const Dim *n = p->n;
@@ -113,7 +116,8 @@ static int64_t panel_columns(const Target *t, const Product *p)
 	const int64_t max = lone ? MAX_PANEL : t->gemm_nv, lanes = target_lanes(t, p->y->type->dtype);
 	int64_t vectors = max;
 	if (dim_is_const(n)) {
-		int64_t all = (n->value + lanes - 1) / lanes, panels = (all + max - 1) / max;
+		int64_t all = (n->value + lanes - 1) / lanes,
+				panels = all == max + 1 ? 1 : (all + max - 1) / max;
 		vectors = panels > 0 ? (all + panels - 1) / panels : 1;
 	}
 	return vectors * lanes;
@@ -172,11 +176,15 @@ static Value *gemm(const Product *p, Value *x, Value *packed)
 	const Type *t = x->type;
 	const Dim *dims[MAX_RANK];
 	memcpy(dims, t->dims, (size_t)t->rank * sizeof *dims);
+	if (p->turned)
+		dims[t->rank - 2] = p->m;
 	dims[t->rank - 1] = p->n;
 	Op *op = layout_kernel(p->op, OP_KERNEL_GEMM, type_tensor(c, t->dtype, t->rank, dims, 0), 2,
 	                       (Value *[]){x, packed});
 	op_set_attr(op, "k", attr_dim(c, p->k));
 	op_set_attr(op, "n", attr_dim(c, p->n));
+	if (p->turned)
+		op_set_attr(op, "transpose_a", attr_bool(c, true));
 	epilogue_identity(op, &op->regions[0]);
 	return &op->results[0];
 }
@@ -186,7 +194,8 @@ static Value *product_flat(const Layout *l, const Product *p, Builder *b, Value 
 {
 	const Type *ty = p->y->type;
 	Value *y = build_view(b, p->y, 2, ty->dims + ty->rank - 2);
-	Value *flat = build_view(b, x, 2, (const Dim *[]){p->rows, p->k});
+	Value *flat = build_view(
+		b, x, 2, p->turned ? (const Dim *[]){p->k, p->m} : (const Dim *[]){p->rows, p->k});
 	return y && flat ? gemm(p, flat, pack(l, p, y)) : NULL;
 }
 
@@ -210,6 +219,15 @@ static bool packs_in_vain(const Product *p)
 	       numbers->value > NEAR_BYTES / (int64_t)dtype_size(t->dtype);
 }
 
+// Whether a tile of rows reads a transposed x as it lies: what it needs of a step of the depth is a
+// short row, so that steps lie close to each other.
+static bool reads_turned(const Product *p, bool one)
+{
+	const int64_t size = (int64_t)dtype_size(p->x->type->dtype);
+	return p->transpose_x && (!one || is_one_matrix(p->x->type)) && dim_is_const(p->m) &&
+	       p->m->value <= SHORT_ROW / size;
+}
+
 static Value *product_packed(const Layout *l, Product *p, Builder *b)
 {
 	const bool one = is_one_matrix(p->y->type);
@@ -217,7 +235,8 @@ static Value *product_packed(const Layout *l, Product *p, Builder *b)
 		p->rows = dim_mul(l->ctx, p->m, matrix_count(l->ctx, p->x->type));
 	if (packs_in_vain(p))
 		return NULL;
-	Value *x = p->transpose_x ? swap_last_axes(b, p->x) : p->x;
+	p->turned = reads_turned(p, one);
+	Value *x = p->transpose_x && !p->turned ? swap_last_axes(b, p->x) : p->x;
 	if (!x)
 		return NULL;
 	return one ? product_flat(l, p, b, x) : product_batched(l, p, b, x);
