@@ -50,7 +50,7 @@ class Pool:
         self.out = self.X[:2] + [kernel[i] if adaptive else after(self.X[2 + i], kernel[i], stride[i], pads[i], pads[i], up=(stride[i] - 1) * ceil)
                                  for i in (0, 1)]
         said = {True: 'true', False: 'false'}
-        self.attrs = (f'kernel_size = {list(kernel)}, strides = {list(stride)}, paddings = {list(pads)}, exclusive = {said[exclusive]}, '
+        self.attrs = (f'kernel_size = dims {list(kernel)}, strides = {list(stride)}, paddings = {list(pads)}, exclusive = {said[exclusive]}, '
                       f'ceil_mode = {said[ceil]}, adaptive = {said[adaptive]}, pooling_type = "{kind}"')
 
     def feeds(self, np, random):

@@ -11,12 +11,14 @@ static Value *pooled(Builder *b, Op *op, int64_t bins)
 	Value *x = op_operand(op, 0);
 	const Type *t = x->type;
 	int64_t size[2], pad[2];
+	const Dim *kernel[2];
 	for (int d = 0; d < 2; d++) {
 		int64_t length = t->dims[2 + d]->value;
 		size[d] = (length + bins - 1) / bins;
+		kernel[d] = dim_const(c, size[d]);
 		pad[d] = (size[d] * bins - length + 1) / 2;
 	}
-	Value *out = build1(b, OP_PD_POOL2D, x, "kernel_size", attr_ints(c, 2, size), "strides",
+	Value *out = build1(b, OP_PD_POOL2D, x, "kernel_size", attr_dims(c, 2, kernel), "strides",
 	                    attr_ints(c, 2, size), "paddings", attr_ints(c, 2, pad), "pooling_type",
 	                    attr_str(c, op_str(op, "pooling_type", "max")), NULL);
 	const Dim *dims[] = {t->dims[0], dim_mul(c, t->dims[1], dim_const(c, bins * bins))};

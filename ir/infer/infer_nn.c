@@ -135,10 +135,24 @@ bool window_of_conv(Op *op, Window *w)
 	return window_paddings(op, w);
 }
 
+// A kernel size that is not given covers everything; that of adaptive pooling may be one that only
+// a run knows.
+static bool kernel_of_pool(const Op *op, Window *w)
+{
+	const Dim *have[3];
+	const int n = op_attr(op, "kernel_size") ? op_dims(op, "kernel_size", have, 3) : 0;
+	if (n < 0 || (n > 1 && n != w->n))
+		return op_error(op, "'kernel_size' needs %d values", w->n);
+	for (int i = 0; i < w->n; i++) {
+		const Dim *k = n ? have[n == 1 ? 0 : i] : w->size[i];
+		w->kernel[i] = w->whole || (dim_is_const(k) && k->value < 1) ? w->size[i] : k;
+	}
+	return true;
+}
+
 bool window_of_pool(Op *op, Window *w)
 {
 	const Type *x = infer_tensor(op, 0);
-	int64_t kernel[3];
 	*w = (Window){.n = of_volumes(op) ? 3 : 2};
 	if (!x)
 		return false;
@@ -146,8 +160,7 @@ bool window_of_pool(Op *op, Window *w)
 		return op_error(op, "a tensor of rank %d where %d is needed", x->rank, w->n + 2);
 	w->whole = op_bool(op, "global_pooling", false);
 	w->adaptive = op_bool(op, "adaptive", false) && !w->whole;
-	if (!window_ints(op, "kernel_size", -1, w->n, kernel) ||
-	    !window_ints(op, "strides", 1, w->n, w->stride))
+	if (!window_ints(op, "strides", 1, w->n, w->stride))
 		return false;
 	bool last = channels_last(op);
 	w->channel = last ? x->rank - 1 : 1;
@@ -158,9 +171,7 @@ bool window_of_pool(Op *op, Window *w)
 	}
 	if (op_info_attr(op->info, "size") && op_dims(op, "size", w->size, 3) != w->n)
 		return op_error(op, "'size' needs %d values", w->n); // operand 0 is not the image
-	for (int i = 0; i < w->n; i++) // a kernel size that is not given covers everything
-		w->kernel[i] = w->whole || kernel[i] < 1 ? w->size[i] : dim_const(op->ctx, kernel[i]);
-	return window_paddings(op, w);
+	return kernel_of_pool(op, w) && window_paddings(op, w);
 }
 
 bool window_overhangs(const Window *w, int i)
@@ -373,15 +384,14 @@ bool infer_hook_pool_gradient(Op *op)
 
 bool infer_hook_pool(Op *op)
 {
-	const Dim *shape[MAX_RANK];
-	int64_t kernel[3];
+	const Dim *shape[MAX_RANK], *kernel[3];
 	format_resolve(op);
 	if ((op->code == OP_PD_LP_POOL2D) != (op_enum(op, "pooling_type") == POOL_LP))
 		return op_error(op, "unknown pooling type '%s'", op_str(op, "pooling_type", ""));
 	if (op->code == OP_PD_LP_POOL2D && !(op_float(op, "norm_type", 0) > 0))
 		return op_error(op, "'norm_type' must be over 0");
 	if (op_operand_named(op, "kernel_size_tensor") &&
-	    infer_resolve_ints(op, "kernel_size", kernel, 3) < 0)
+	    infer_resolve(op, "kernel_size", kernel, 3) < 0)
 		return false;
 	if (!pool_shape(op, shape))
 		return false;

@@ -368,7 +368,7 @@ NETWORK = '''builtin.module {
   %b = pd.conv2d(%x, %w) {strides = [1, 1], paddings = [0, 0]} : (tensor<2 x 12 x 8 x 8 x T>, tensor<12 x 12 x 1 x 1 x T>) -> (tensor<2 x 12 x 8 x 8 x T>)
   %ab = builtin.combine(%a, %b) : (tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>) -> (vec<tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>>)
   %c = pd.concat(%ab) {axis = 1} : (vec<tensor<2 x 20 x 8 x 8 x T>, tensor<2 x 12 x 8 x 8 x T>>) -> (tensor<2 x 32 x 8 x 8 x T>)
-  %p = pd.pool2d(%c) {pooling_type = "max", kernel_size = [2, 2], strides = [2, 2], paddings = [0, 0]} : (tensor<2 x 32 x 8 x 8 x T>) -> (tensor<2 x 32 x 4 x 4 x T>)
+  %p = pd.pool2d(%c) {pooling_type = "max", kernel_size = dims [2, 2], strides = [2, 2], paddings = [0, 0]} : (tensor<2 x 32 x 8 x 8 x T>) -> (tensor<2 x 32 x 4 x 4 x T>)
   %s = pd.slice(%p) {axes = [1], starts = dims [3], ends = dims [19]} : (tensor<2 x 32 x 4 x 4 x T>) -> (tensor<2 x 16 x 4 x 4 x T>)
   %t = pd.conv2d_transpose(%s, %f, _) {strides = [2, 2], paddings = [1, 1]} : (tensor<2 x 16 x 4 x 4 x T>, tensor<16 x 5 x 3 x 3 x T>) -> (tensor<2 x 5 x 7 x 7 x T>)
   %r = pd.sigmoid(%t) : (tensor<2 x 5 x 7 x 7 x T>) -> (tensor<2 x 5 x 7 x 7 x T>)
