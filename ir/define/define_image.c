@@ -71,10 +71,17 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 		 known = dim_is_const(r->in[i]) && dim_is_const(r->out[i]);
 	bool scaled = r->scale[i] > 0 && op_bool(op, "use_scale_ratio", true);
 	const Dim *one = dim_const(c, 1), *in = r->in[i], *out = r->out[i];
+	Value *ratio, *several = NULL;
+	int64_t least, most;
+	dim_range(out, &least, &most);
 	if (dim_is(out, 1))
 		return number(b, 0);
-	if (!corners && scaled)
-		return number(b, 1.0f / r->scale[i]);
+	if (least < 2)
+		several = index_less(b, index_const(b, 1), index_dim(b, out));
+	if (!corners && scaled) {
+		ratio = number(b, 1.0f / r->scale[i]);
+		return several ? index_where(b, several, ratio, number(b, 0)) : ratio;
+	}
 	if (corners) {
 		in = dim_sub(c, in, one);
 		out = dim_sub(c, out, one);
@@ -83,9 +90,8 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 		return number(b, (float)in->value / (float)out->value);
 	Value *x = scalar_from_index(b, index_dim(b, in), DT_F32),
 		  *steps = index_max(b, index_dim(b, out), index_const(b, 1));
-	Value *ratio = tensor_div(b, x, scalar_from_index(b, steps, DT_F32));
-	Value *several = index_less(b, index_const(b, 1), index_dim(b, r->out[i]));
-	return index_where(b, several, ratio, number(b, 0));
+	ratio = tensor_div(b, x, scalar_from_index(b, steps, DT_F32));
+	return several ? index_where(b, several, ratio, number(b, 0)) : ratio;
 }
 
 // 2^k when the image is enlarged exactly so: then positions are whole numbers, without rounding.
