@@ -62,6 +62,13 @@ static Value *position(Builder *b, Value *x, const Dim *size)
 
 // ---- interpolation ------------------------------------------------------------------------------
 
+// Whether positions follow from the scale, not from the two sizes.
+static bool goes_by_scale(const Op *op, const Resize *r, int i)
+{
+	return (r->scale[i] > 0 || r->found) && op_bool(op, "use_scale_ratio", true) &&
+	       !op_bool(op, "align_corners", true);
+}
+
 // How far one step of the result goes in the image, in single precision as Paddle has it. A result
 // of one element looks at the first.
 static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
@@ -69,7 +76,6 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 	Context *c = b->ctx;
 	bool corners = op_bool(op, "align_corners", true),
 		 known = dim_is_const(r->in[i]) && dim_is_const(r->out[i]);
-	bool scaled = r->scale[i] > 0 && op_bool(op, "use_scale_ratio", true);
 	const Dim *one = dim_const(c, 1), *in = r->in[i], *out = r->out[i];
 	Value *ratio, *several = NULL;
 	int64_t least, most;
@@ -78,8 +84,9 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 		return number(b, 0);
 	if (least < 2)
 		several = index_less(b, index_const(b, 1), index_dim(b, out));
-	if (!corners && scaled) {
-		ratio = number(b, 1.0f / r->scale[i]);
+	if (goes_by_scale(op, r, i)) {
+		ratio = r->found ? tensor_div(b, number(b, 1), resize_scale_found(b, r, i))
+		                 : number(b, 1.0f / r->scale[i]);
 		return several ? index_where(b, several, ratio, number(b, 0)) : ratio;
 	}
 	if (corners) {
@@ -157,9 +164,9 @@ static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, con
 		*den = dim_max(c, dim_sub(c, *den, one), one);
 		return true;
 	}
-	if (!(r->scale[i] > 0) || !op_bool(op, "use_scale_ratio", true))
+	if (!goes_by_scale(op, r, i))
 		return true;
-	for (int64_t by = 1; by <= 1 << 12; by *= 2) {
+	for (int64_t by = 1; by <= 1 << 12 && !r->found; by *= 2) {
 		int64_t top;
 		if (number_whole((double)r->scale[i] * (double)by, &top) && top < 1 << 20) {
 			*num = dim_const(c, by);

@@ -87,9 +87,12 @@ typedef struct Resize {
 	int axis[3];
 	const Dim *in[3], *out[3];
 	float scale[3];
+	Value *found; // the scales, where only a run tells them; else NULL
 } Resize;
 
 bool resize_of_interp(Op *op, Resize *r);
+// The scale of axis i as a number of f32, of scales that only a run tells.
+Value *resize_scale_found(struct Builder *b, const Resize *r, int i);
 
 // Axes that a reduction runs over, ascending; their number.
 int reduced_axes(const Op *op, int rank, int *axes);

@@ -29,14 +29,26 @@ static bool interp_scales(const Op *op, Resize *r)
 	return true;
 }
 
+Value *resize_scale_found(Builder *b, const Resize *r, int i)
+{
+	const Type *t = r->found->type;
+	Value *at[MAX_RANK];
+	for (int d = 0; d < t->rank; d++)
+		at[d] = index_const(b, dim_is(t->dims[d], 1) ? 0 : i);
+	return scalar_cast(b, load(b, r->found, at), DT_F32);
+}
+
 // size * scale computed when the program runs, before op.
-static const Dim *scaled_size_found(Op *op, int axis, const Dim *size, float scale)
+static const Dim *scaled_size_found(Op *op, int axis, const Resize *r)
 {
 	Context *c = op->ctx;
 	Builder b = builder_before(op);
 	Nest n = nest_open(&b, type_tensor(c, DT_I64, 0, NULL, 0));
+	const Dim *size = r->in[axis];
+	Value *scale = r->found ? resize_scale_found(&n.b, r, axis)
+	                        : build_scalar_f(&n.b, DT_F32, r->scale[axis]);
 	Value *x = apply2(&n.b, OP_PD_MULTIPLY, scalar_from_index(&n.b, index_dim(&n.b, size), DT_F32),
-	                  build_scalar_f(&n.b, DT_F32, scale));
+	                  scale);
 	Value *count = nest_close(&n, scalar_cast(&n.b, x, DT_I64));
 	const Dim *sym = dim_sym_bounded(c, arena_printf(c->arena, "scaled_%d_%d_%d",
 	                                                 op->loc->block < 0 ? 0 : op->loc->block,
@@ -44,15 +56,18 @@ static const Dim *scaled_size_found(Op *op, int axis, const Dim *size, float sca
 	const NamedAttr dims = {"dims", attr_dims(c, 1, &sym)};
 	if (!count || !build_op(&b, OP_LOOP_BIND, 1, &count, 1, &dims))
 		return NULL;
-	dim_set_bound(c, sym, dim_mul(c, size, dim_const(c, (int64_t)scale + 1)));
+	if (!r->found)
+		dim_set_bound(c, sym, dim_mul(c, size, dim_const(c, (int64_t)r->scale[axis] + 1)));
 	return sym;
 }
 
 // size * scale, cut off, in single precision as Paddle does it: a symbol where the scale is a
 // fraction with a power of two below, else found when the program runs.
-static const Dim *scaled_size(Op *op, int axis, const Dim *size, float scale)
+static const Dim *scaled_size(Op *op, int axis, const Resize *r)
 {
 	Context *c = op->ctx;
+	const Dim *size = r->in[axis];
+	const float scale = r->scale[axis];
 	if (dim_is_const(size))
 		return dim_const(c, (int64_t)((float)size->value * scale));
 	for (int64_t den = 1; den <= 1 << 16; den *= 2) {
@@ -60,10 +75,11 @@ static const Dim *scaled_size(Op *op, int axis, const Dim *size, float scale)
 		if (number_whole((double)scale * (double)den, &num))
 			return dim_div(c, dim_mul(c, size, dim_const(c, num)), dim_const(c, den));
 	}
-	return scaled_size_found(op, axis, size, scale);
+	return scaled_size_found(op, axis, r);
 }
 
-// A scale that a tensor gives must be a constant of the program.
+// The scales that a tensor gives: those of a constant of the program, else what a run finds, one
+// for each axis or one for all.
 static bool scale_from_tensor(Op *op, Resize *r)
 {
 	Value *v = op_operand_named(op, "scale_tensor");
@@ -76,8 +92,14 @@ static bool scale_from_tensor(Op *op, Resize *r)
 	else if (a && a->kind == ATTR_TENSOR)
 		t = a->tensor;
 	bool full = v->def && v->def->code == OP_PD_FULL && !op_operand_named(v->def, "value_tensor");
-	if (!t && !full)
-		return op_error(op, "the scale must be known when the program is compiled");
+	if (!t && !full) {
+		int64_t n;
+		if (!type_is_tensor(v->type) || v->type->rank > 1 || !type_const_numel(v->type, &n) ||
+		    (n != 1 && n != r->n))
+			return op_error(op, "%d scales, or one, are needed, in a tensor of that size", r->n);
+		r->found = v;
+		return true;
+	}
 	double list[3];
 	for (int i = 0; i < r->n; i++) {
 		list[i] = full ? op_number(v->def, "value") : tensor_get_f(t, tensor_numel(t) > i ? i : 0);
@@ -127,6 +149,7 @@ static bool interp_sizes(Op *op, Resize *r)
 	if (op_operand_named(op, "size_tensor")) {
 		// Sizes as tensors leave the scale out of account.
 		memset(r->scale, 0, sizeof r->scale);
+		r->found = NULL;
 		op_set_attr(op, "scale", NULL);
 		return sizes_from_operand(op, "size_tensor", r);
 	}
@@ -136,8 +159,9 @@ static bool interp_sizes(Op *op, Resize *r)
 		int64_t given = op_int(op, names[3 - r->n + i], -1);
 		if (!scale_is_possible(r->in[i], r->scale[i]))
 			return op_error(op, "axis %d cannot be %g times as long", r->axis[i], r->scale[i]);
-		r->out[i] = r->scale[i] > 0 ? scaled_size(op, i, r->in[i], r->scale[i])
-		                            : dim_const(op->ctx, given);
+		r->out[i] = r->found          ? scaled_size_found(op, i, r)
+		            : r->scale[i] > 0 ? scaled_size(op, i, r)
+		                              : dim_const(op->ctx, given);
 		if (!r->out[i])
 			return false;
 		if (dim_is_const(r->out[i]) && r->out[i]->value < 1)
@@ -188,7 +212,7 @@ bool infer_hook_interp(Op *op)
 	op_set_attr(op, "sizes", attr_dims(op->ctx, r.n, r.out));
 	op_set_attr(op, "spatial", attr_int(op->ctx, r.n));
 	for (int i = 1; i < op->noperand; i++)
-		if (op_operand(op, i))
+		if (op_operand(op, i) && op_operand(op, i) != r.found)
 			op_set_operand(op, i, NULL);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	for (int i = 0; i < r.n; i++)
