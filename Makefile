@@ -95,11 +95,12 @@ check-cuda-corpus: pdcc
 
 -include $(OBJECTS:.o=.d) $(UNIT_TESTS:=.d)
 
-# The compiler under AddressSanitizer and UBSan, in a build folder of its own: obj/asan/pdcc.
+# The compiler under AddressSanitizer and UBSan, in a build folder of its own: obj/asan/pdcc. It is started thousands of times: where
+# it may lie anywhere (PIE), half of that is the addresses in what the sanitizers describe.
 .PHONY: asan
 asan:
 	@mkdir -p obj/asan
-	cd obj/asan && $(SRC)/configure CC="$(CC)" CFLAGS="-O1 -g -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
+	cd obj/asan && $(SRC)/configure CC="$(CC)" LDFLAGS=-no-pie CFLAGS="-O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all -fno-omit-frame-pointer" >/dev/null
 	ASAN_OPTIONS=detect_leaks=0 $(MAKE) -C obj/asan # build tools end without freeing
 
 # The compiler with calls that fail on demand (tests/fault), every allocation one of its own: obj/fault/pdcc.
