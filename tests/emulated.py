@@ -5,6 +5,8 @@ import contextlib, os, pathlib, shutil, tempfile
 from pdcc_tests import SRC, Skip, run
 
 RECORDED = SRC / 'tests/corpus/cases'
+QUICK = ('--cflags', '-O0')  # programs that are compiled once and run once on little: the compiler takes longer than the emulator
+QUICK_SCORE = '--flags=' + ' '.join(QUICK)
 
 
 def environment(**more):

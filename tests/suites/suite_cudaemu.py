@@ -99,7 +99,8 @@ def loop_run(t, tmp, value, **env):
     model, report = tmp / 'loop.pdir', tmp / 'report'
     model.write_text(LOOP)
     report.unlink(missing_ok=True)
-    p = run([t.pdcc, 'run', model, '--target', 'cuda', '--in', f'n={npy(tmp / "n.npy", value)}', '--out-dir', tmp / 'out'],
+    p = run([t.pdcc, 'run', model, '--target', 'cuda', *emulated.QUICK, '--in', f'n={npy(tmp / "n.npy", value)}',
+             '--out-dir', tmp / 'out'],
             env=emulated.environment(CUDAEMU_REPORT=str(report), **env))
     calls = dict(line.split() for line in report.read_text().splitlines()) if report.exists() else {}
     return p, calls
@@ -194,7 +195,8 @@ def nests(t, tmp):
 def programs(t):
     """Recorded programs; those whose threads work together under more orders."""
     for seed, cases in (('5', sorted(p.name for p in emulated.RECORDED.iterdir())), ('6', TOGETHER), ('7', TOGETHER)):
-        p = emulated.score(t, [emulated.RECORDED / name for name in cases], emulated.environment(CUDAEMU_SEED=seed, CUDAEMU_RACES='1'))
+        p = emulated.score(t, [emulated.RECORDED / name for name in cases], emulated.environment(CUDAEMU_SEED=seed, CUDAEMU_RACES='1'),
+                           emulated.QUICK_SCORE)
         yield f'{len(cases)} recorded programs, order {seed}', p.returncode == 0, p.stdout[-3000:]
 
 

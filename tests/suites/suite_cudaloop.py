@@ -86,7 +86,7 @@ class Program:
         given = self.given(runs[0])
         for n in runs[1:]:
             given += ['--next', *self.given(n)]
-        p = run([self.t.pdcc, 'run', self.model, '--target', target, *given, *flags, '--out-dir', self.tmp / out],
+        p = run([self.t.pdcc, 'run', self.model, '--target', target, *given, *flags, *emulated.QUICK, '--out-dir', self.tmp / out],
                 env=emulated.environment(CUDAEMU_REPORT=str(report), CUDAEMU_RACES='1', **env))
         calls = {k: int(v) for k, v in (line.split() for line in report.read_text().splitlines())} if report.exists() else {}
         if p.returncode:
@@ -221,7 +221,8 @@ def failures(t, tmp):
 def programs(t):
     """Recorded programs."""
     for name, env in (('nodes', {}), ('no nodes', NO_NODES)):
-        p = emulated.score(t, [emulated.RECORDED / c for c in CASES], emulated.environment(CUDAEMU_SEED='9', CUDAEMU_RACES='1', **env))
+        p = emulated.score(t, [emulated.RECORDED / c for c in CASES], emulated.environment(CUDAEMU_SEED='9', CUDAEMU_RACES='1', **env),
+                           emulated.QUICK_SCORE)
         yield f'recorded programs, {name}', p.returncode == 0, p.stdout[-3000:]
 
 
