@@ -2,7 +2,7 @@
 makes, and as lowered IR in the interpreter; and that the C is clean under strict flags as C and C++."""
 import pathlib, re, subprocess, tempfile
 
-from pdcc_tests import SRC, run
+from pdcc_tests import BRIEF, SRC, run
 from suite_generated import SIMD, STRICT
 
 HERE = {'generic': None, 'sse4': 'sse4_2', 'avx2': 'avx2', 'avx512': 'avx512dq', 'avx512vnni': 'avx512_vnni'}
@@ -130,7 +130,7 @@ def threads(t, np, tmp, isa, dtype):
     yield f'{isa} {dtype}: shared', shared == (len(SHARED) if KERNELS.get(isa) == dtype else 0), f'{shared}: {p.stdout[-2000:]}'
     for n in (1, 2, 3):
         out = tmp / f'{model.stem}{n}'
-        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, '--out-dir', out, *feeds])
+        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, *BRIEF, '--out-dir', out, *feeds])
         yield f'{isa} {dtype}: {n} threads run', p.returncode == 0, p.stdout[-2000:]
         for i, case in enumerate(SHARED if p.returncode == 0 else ()):
             have, want = np.load(out / f'0/{i}.npy'), case.want(np, inputs[i], weights[i])
@@ -147,7 +147,7 @@ def results(t, np, tmp, isa, dtype):
     want = len(CASES) if KERNELS.get(isa) == dtype else 0
     yield f'{isa} {dtype}: kernels', kernels == want, f'{kernels} kernels, not {want}'
     out = tmp / f'{isa}_{dtype}'
-    p = run([t.pdcc, 'run', model, '--isa', isa, '--out-dir', out, *feeds])
+    p = run([t.pdcc, 'run', model, '--isa', isa, *BRIEF, '--out-dir', out, *feeds])
     yield f'{isa} {dtype}: runs', p.returncode == 0, p.stdout[-2000:]
     for i, case in enumerate(CASES if p.returncode == 0 else ()):
         have, want = np.load(out / f'0/{i}.npy'), case.want(np, inputs[i], weights[i])
@@ -194,7 +194,7 @@ def grouped(t, np, tmp, isa):
     model.write_text('\n'.join(rows) + '\n}\n')
     for n in (1, 2, 3):
         out = tmp / f'{isa}_grouped{n}'
-        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, '--out-dir', out, *feeds])
+        p = run([t.pdcc, 'run', model, '--isa', isa, '--threads', n, *BRIEF, '--out-dir', out, *feeds])
         yield f'{isa}: groups, {n} threads run', p.returncode == 0, p.stdout[-2000:]
         for i, case in enumerate(GROUPED if p.returncode == 0 else ()):
             have = np.load(out / f'0/{i}.npy')

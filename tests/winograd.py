@@ -2,7 +2,7 @@
 programs that the pass chooses for, whose error is compared with that of direct convolutions."""
 import pathlib, tempfile
 
-from pdcc_tests import run
+from pdcc_tests import BRIEF, run
 
 SIZES = range(1, 41)
 CHANNELS, OUTPUTS = 19, 37  # both leave lanes of every instruction set empty
@@ -92,7 +92,7 @@ def kernels(t, tmp, isa, lanes):
             np.save(tmp / f'{name}{i}.npy', value)
             options += ['--in', f'{name}={tmp / f"{name}{i}.npy"}']
     out = tmp / 'out'
-    p = run([t.pdcc, 'run', tmp / 'kernels.pdir', '--isa', isa, '--target', 'c', '--redzone', '--out-dir', out, *options])
+    p = run([t.pdcc, 'run', tmp / 'kernels.pdir', '--isa', isa, '--target', 'c', '--redzone', *BRIEF, '--out-dir', out, *options])
     yield f'{isa}: kernels run', p.returncode == 0, p.stdout[-3000:]
     for i, (x, r) in enumerate(fed if p.returncode == 0 else ()):
         for j, want in enumerate(k.want(np, x, r)):
@@ -150,7 +150,7 @@ def layers(t, tmp, isa):
         p = run([t.pdcc, tmp / 'layer.pdir', '--isa', isa, '--winograd=auto', '--emit=cfg', '-o', '-'])
         yield f'{isa}: {layer.name}: a tile of {layer.tile}', f'tile = {layer.tile}' in p.stdout, p.stdout[-3000:]
         for how in ('auto', 'off'):
-            p = run([t.pdcc, 'run', tmp / 'layer.pdir', '--isa', isa, f'--winograd={how}', '--target', 'c', '--out-dir', tmp / how,
+            p = run([t.pdcc, 'run', tmp / 'layer.pdir', '--isa', isa, f'--winograd={how}', '--target', 'c', *BRIEF, '--out-dir', tmp / how,
                      '--in', f'x={tmp / "x.npy"}'])
             yield f'{isa}: {layer.name}: {how} runs', p.returncode == 0, p.stdout[-3000:]
             errors[how] = np.load(tmp / how / '0/0.npy') - want if p.returncode == 0 else np.inf * want

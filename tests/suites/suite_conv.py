@@ -4,7 +4,7 @@ cores; with nvcc, that they compile under the gates and use tensor cores."""
 import math, pathlib, re, tempfile
 
 import backward, emulated, integers, winograd
-from pdcc_tests import run
+from pdcc_tests import BRIEF, run
 from suite_cuda import tensor_cores
 
 SLOW = True
@@ -422,7 +422,7 @@ def cpu_results(program, isa):
     lowered = program.tmp / f'{isa}.pdir'
     p = run([program.t.pdcc, 'opt', program.model, '--isa', isa, '--passes=decompose,layout,to-loops,fuse', '-o', lowered])
     yield f'{isa}: lowers', p.returncode == 0, p.stdout[-3000:]
-    for out, target, model, flags in ((f'{isa}: as C', 'c', None, ('--isa', isa)), (f'{isa}: lowered', 'interp', lowered, ())):
+    for out, target, model, flags in ((f'{isa}: as C', 'c', None, ('--isa', isa, *BRIEF)), (f'{isa}: lowered', 'interp', lowered, ())):
         p = program.run(target, out, *flags, model=model)
         yield f'{out}: runs', p.returncode == 0, p.stdout[-3000:]
         if p.returncode == 0:
@@ -436,7 +436,7 @@ def cpu(t):
         yield 'cpu: runs', p.returncode == 0, p.stdout[-3000:]
         for isa in isas():
             yield from cpu_results(program, isa)
-        yield from transposed(t, pathlib.Path(tmp) / 'transposed', *((isa, 'c', '--isa', isa) for isa in isas()))
+        yield from transposed(t, pathlib.Path(tmp) / 'transposed', *((isa, 'c', '--isa', isa, *BRIEF) for isa in isas()))
 
 
 def suite(t):
