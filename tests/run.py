@@ -194,6 +194,15 @@ def extra_suites():
         (SLOW if module.SLOW else FAST).append(module.suite)
 
 
+# The longest first, so that none of them runs alone at the end.
+LONGEST = ('fuzz', 'sanitize', 'cudaemu', 'models', 'control', 'conv', 'corpus', 'generated', 'sizes', 'lit')
+
+
+def in_order(suites):
+    names = [s.__name__.removeprefix('suite_') for s in suites]
+    return sorted(suites, key=lambda s: [*LONGEST, *names].index(s.__name__.removeprefix('suite_')))
+
+
 def run_suite(suite, t):
     """(passed, failed, skipped) of one suite; says what failed when the suite is done."""
     name, start, good, said = suite.__name__.removeprefix('suite_'), time.time(), 0, []
@@ -226,7 +235,7 @@ def main():
         suites = [s for s in suites if s.__name__.removeprefix('suite_') in t.only.split(',')]
     # Two at a time: some wait for one process, others fill both processors by themselves.
     with concurrent.futures.ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as pool:
-        counts = list(pool.map(lambda suite: run_suite(suite, copy.copy(t)), suites))
+        counts = list(pool.map(lambda suite: run_suite(suite, copy.copy(t)), in_order(suites)))
     passed, failed, skipped = (sum(column) for column in zip(*counts))
     print(f'{passed} passed, {failed} failed' + (f', {skipped} skipped' if skipped else ''))
     return 1 if failed or not passed else 0
