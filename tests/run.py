@@ -32,7 +32,7 @@ BUILDS = threading.Lock()  # suites that run side by side build in one folder
 def build(t, target):
     """make in the build folder."""
     with BUILDS:
-        return run(['make', '-s', '-C', t.build, target])
+        return run(['make', '-s', f'-j{os.cpu_count() or 1}', '-C', t.build, target])  # others wait for it
 
 
 def run(cmd, **kw):
