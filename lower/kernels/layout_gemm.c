@@ -105,22 +105,28 @@ static bool is_one_matrix(const Type *t)
 	return true;
 }
 
-// Columns in a panel: as many vectors as the register tile has, or fewer, so that all panels are
-// about as full; one vector more than that is no panel of its own. The tile of a lone row is as
-// wide as others are large: each element of the row is read once for all of its columns. Weights
-// that others read as well stay as they want them, so that they are packed once.
+// How many of `all` vectors a panel has: `max` or fewer, so that all panels are about as full. One
+// more is better than a last panel of one vector, whose tile has too few sums to be fast.
+static int64_t panel_vectors(int64_t all, int64_t max)
+{
+	const int64_t panels = (all + max - 1) / max, vectors = (all + panels - 1) / panels;
+	if (panels < 2 || all % vectors != 1)
+		return vectors;
+	const int64_t wider = (all + panels - 2) / (panels - 1);
+	return wider == max + 1 && wider <= MAX_PANEL && all % wider != 1 ? wider : vectors;
+}
+
+// Columns in a panel: as many vectors as the register tile has, or about as many. The tile of a
+// lone row is as wide as others are large: each element of the row is read once for all of its
+// columns. Weights that others read as well stay as they want them, so that they are packed once.
 static int64_t panel_columns(const Target *t, const Product *p)
 {
 	const Dim *n = p->n;
 	bool lone = dim_is(p->rows, 1) && value_use_count(p->y) == 1;
 	const int64_t max = lone ? MAX_PANEL : t->gemm_nv, lanes = target_lanes(t, p->y->type->dtype);
-	int64_t vectors = max;
-	if (dim_is_const(n)) {
-		int64_t all = (n->value + lanes - 1) / lanes,
-				panels = all == max + 1 ? 1 : (all + max - 1) / max;
-		vectors = panels > 0 ? (all + panels - 1) / panels : 1;
-	}
-	return vectors * lanes;
+	if (!dim_is_const(n) || n->value < 1)
+		return (dim_is_const(n) ? 1 : max) * lanes;
+	return panel_vectors((n->value + lanes - 1) / lanes, max) * lanes;
 }
 
 static const Type *packed_type(const Layout *l, const Product *p, const Type *t)
