@@ -16,8 +16,8 @@
 
 /* What digits.weights begins with. */
 static const pd_weights_header weights_header = {
-	PD_WEIGHTS_MAGIC, 6, 64, "generic", 120832,
-	UINT64_C(0xe100618da3645c9f), UINT64_C(0xd57232d321851d84), UINT64_C(0x7f7f592f5779f354),
+	PD_WEIGHTS_MAGIC, 6, 64, "generic", 120064,
+	UINT64_C(0xe100618da3645c9f), UINT64_C(0x16eb69bbcb974d90), UINT64_C(0x2a717ff04e808038),
 };
 
 // PD_UNROLL: unroll the next loop completely, so that its array of accumulators lives in registers.
@@ -512,52 +512,56 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 	}
 }
 
-// 6 rows of `a` or fewer times 1 vectors of a packed panel (k rows of 8). `split`
+// 4 rows of `a` or fewer times 3 vectors of a packed panel (k rows of 12). `split`
 // sums run side by side where the rows are too few to hide the latency of an addition.
-PD_INLINE void gemm_rows_1of8(const int rows, const int split, const float *a, int64_t lda,
+PD_INLINE void gemm_rows_3of12(const int rows, const int split, const float *a, int64_t lda,
 		const float *panel, int64_t k, float *out, int64_t ldo)
 {
 	vf sum[12];
 	PD_UNROLL
-	for (int i = 0; i < split * rows; i++)
+	for (int i = 0; i < split * rows * 3; i++)
 		sum[i] = vf_splat(0);
 	const int64_t whole = k - k % split;
 	for (int64_t p = 0; p < whole; p += split) {
 		PD_UNROLL
 		for (int s = 0; s < split; s++) {
-			const vf w = vf_load(panel + (p + s) * 8);
+			vf w[3];
+			PD_UNROLL
+			for (int v = 0; v < 3; v++)
+				w[v] = vf_load(panel + (p + s) * 12 + v * 4);
 			PD_UNROLL
 			for (int i = 0; i < rows; i++) {
 				const vf x = vf_splat(a[i * lda + p + s]);
-				sum[s * rows + i] = vf_multiply_add(sum[s * rows + i], x, w);
+				PD_UNROLL
+				for (int v = 0; v < 3; v++)
+					sum[(s * rows + i) * 3 + v] = vf_multiply_add(sum[(s * rows + i) * 3 + v], x,
+							w[v]);
 			}
 		}
 	}
 	for (int64_t p = whole; p < k; p++) {
 		PD_UNROLL
-		for (int i = 0; i < rows; i++)
-			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i * lda + p]),
-			                         vf_load(panel + p * 8));
+		for (int i = 0; i < rows * 3; i++)
+			sum[i] = vf_multiply_add(sum[i], vf_splat(a[i / 3 * lda + p]),
+			                         vf_load(panel + p * 12 + i % 3 * 4));
 	}
 	PD_UNROLL
-	for (int i = 0; i < rows; i++) {
+	for (int i = 0; i < rows * 3; i++) {
 		PD_UNROLL
 		for (int s = 1; s < split; s++)
-			sum[i] = vf_add(sum[i], sum[s * rows + i]);
-		vf_store(out + i * ldo, sum[i]);
+			sum[i] = vf_add(sum[i], sum[s * rows * 3 + i]);
+		vf_store(out + i / 3 * ldo + i % 3 * 4, sum[i]);
 	}
 }
 
-PD_SHARED void gemm_tile_1of8(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
+PD_SHARED void gemm_tile_3of12(int rows, const float *a, int64_t lda, const float *panel, int64_t k,
 		float *out, int64_t ldo)
 {
 	switch (rows) {
-	case 1: gemm_rows_1of8(1, 8, a, lda, panel, k, out, ldo); break;
-	case 2: gemm_rows_1of8(2, 4, a, lda, panel, k, out, ldo); break;
-	case 3: gemm_rows_1of8(3, 4, a, lda, panel, k, out, ldo); break;
-	case 4: gemm_rows_1of8(4, 2, a, lda, panel, k, out, ldo); break;
-	case 5: gemm_rows_1of8(5, 2, a, lda, panel, k, out, ldo); break;
-	default: gemm_rows_1of8(6, 2, a, lda, panel, k, out, ldo); break;
+	case 1: gemm_rows_3of12(1, 4, a, lda, panel, k, out, ldo); break;
+	case 2: gemm_rows_3of12(2, 2, a, lda, panel, k, out, ldo); break;
+	case 3: gemm_rows_3of12(3, 1, a, lda, panel, k, out, ldo); break;
+	default: gemm_rows_3of12(4, 1, a, lda, panel, k, out, ldo); break;
 	}
 }
 
@@ -569,15 +573,13 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
 {
 	const int64_t M = dim_n, N = 10, K = 48;
 	for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
-		m1 = pd_tile_end(m0, M, 6);
+		m1 = pd_tile_end(m0, M, 4);
 		const float *rows = a + m0 * K, *panel = b + n0 * K;
-		float tile[6 * 8] PD_ALIGNED;
-		if (cols > 4)
-			gemm_tile_2of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
-		else
-			gemm_tile_1of8((int)(m1 - m0), rows, K, panel, K, tile, 8);
+		float tile[4 * 12] PD_ALIGNED;
+		if (cols > 8)
+			gemm_tile_3of12((int)(m1 - m0), rows, K, panel, K, tile, 12);
 		for (int64_t m = m0; m < m1; m++) {
-			const float *sums = tile + (m - m0) * 8;
+			const float *sums = tile + (m - m0) * 12;
 			float *to = out + m * N + n0;
 			PD_LANES
 			for (int j = 0; j < cols; j++) {
@@ -590,8 +592,7 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
 PD_APART void compute_linear_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT a,
 		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	compute_linear_1_tmp_0_panel(0, 8, out, a, b, t0, dim_n);
-	compute_linear_1_tmp_0_panel(8, 2, out, a, b, t0, dim_n);
+	compute_linear_1_tmp_0_panel(0, 10, out, a, b, t0, dim_n);
 }
 
 // The maximum of a row, in 8 running lanes; a NaN in front stays.
@@ -704,7 +705,7 @@ pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace,
 	m->failed = NULL;
 	if (!weights)
 		return PD_NULL;
-	if (n != 120896u || memcmp(weights, &weights_header, 64) != 0)
+	if (n != 120128u || memcmp(weights, &weights_header, 64) != 0)
 		return PD_WEIGHTS;
 	if ((uintptr_t)weights % 64)
 		return PD_ALIGNMENT;
@@ -785,7 +786,7 @@ pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out)
 	/* matmul_v2 'linear_1.tmp_0' + elementwise_add 'linear_1.tmp_1': [n x 10] f32 */
 	float *const linear_1_tmp_1 = (float *)workspace;
 	const float *const linear_1_w_0_packed = (const float *)(weights + 117696);
-	const float *const linear_1_b_0 = (const float *)(weights + 120768);
+	const float *const linear_1_b_0 = (const float *)(weights + 120000);
 	compute_linear_1_tmp_0(linear_1_tmp_1, relu_2_tmp_0, linear_1_w_0_packed, linear_1_b_0, n);
 
 	/* softmax 'softmax_0.tmp_0': [n x 10] f32 */
@@ -859,7 +860,7 @@ const pd_model_info *digits_info(void)
 	static const pd_model_info info = {
 		6, "digits", 1, 1, 1,
 		input_tensors, output_tensors, symbol_infos,
-		UINT64_C(0xd57232d321851d84), 120896, sizeof(struct digits),
+		UINT64_C(0x16eb69bbcb974d90), 120128, sizeof(struct digits),
 		digits_info_workspace_size,
 		digits_info_shapes,
 		digits_info_room,

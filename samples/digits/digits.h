@@ -41,7 +41,7 @@ typedef struct digits {
  * possible. */
 size_t digits_workspace_size(const digits_dims *dims);
 
-/* `weights` are the 120896 bytes of digits.weights; they must stay as long as the model is used.
+/* `weights` are the 120128 bytes of digits.weights; they must stay as long as the model is used.
  * `workspace` is `size` bytes for this model alone. Both want an alignment of 64 bytes. */
 pd_status digits_init(digits *m, const void *weights, size_t n, void *workspace, size_t size);
 pd_status digits_run(digits *m, const digits_inputs *in, digits_outputs *out);
