@@ -176,7 +176,7 @@ static void array_open(const char *type, const char *name, int lanes, const char
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out)
 {
 	KernelFunc *k = s->k;
-	a->kind = reduce_kind(op);
+	*a = (Accumulator){.kind = reduce_kind(op)};
 	a->type = accumulated_type(op, a->kind);
 	a->keeps_nan = accumulator_stays_nan(a);
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
@@ -196,10 +196,10 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	}
 	a->narrow = arg && reduce_positions_are_short(op);
 	// A vector of bool is a quarter of one of floats, and gcc takes these apart for it.
-	const bool masks = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL;
-	if (masks)
+	a->masks = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL;
+	if (a->masks)
 		neutral = a->kind == REDUCE_ANY ? "0" : "1";
-	array_open(a->narrow || masks ? "int32_t" : type, a->name, lanes, arg ? "0" : neutral, depth,
+	array_open(a->narrow || a->masks ? "int32_t" : type, a->name, lanes, arg ? "0" : neutral, depth,
 	           out);
 	if (arg)
 		array_open(kernel_scalar(s->k, a->type), value, lanes, neutral, depth, out);
@@ -207,6 +207,12 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 	a->bests = value;
 	a->best = arena_printf(k->arena, "%s[l]", value);
 	return true;
+}
+
+const char *accumulator_value(Arena *a, const Accumulator *x)
+{
+	const char *as = x->narrow ? "int64_t" : x->masks ? "uint8_t" : NULL;
+	return as ? arena_printf(a, "((%s)%s)", as, x->element) : x->element;
 }
 
 void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,

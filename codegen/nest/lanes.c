@@ -328,8 +328,7 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 		n->s.nknown--;
 		nest_renew(n);
 	}
-	const char *sum = acc.narrow ? arena_printf(n->k->arena, "((int64_t)%s)", acc.element)
-	                             : scalar_round(n->k, op->results[0].type, acc.element);
+	const char *sum = scalar_round(n->k, op->results[0].type, accumulator_value(n->k->arena, &acc));
 	pointer_map_set(&n->s.names, &op->results[0], sum);
 	if (op->block == n->body)
 		pointer_map_set(&l->sums, &op->results[0], acc.name);

@@ -36,6 +36,7 @@ typedef struct Accumulator {
 	const char *best;    // argmax, argmin: where the best value is kept …
 	const char *bests;   // … in lanes: the array
 	bool narrow;         // argmax, argmin in lanes: positions are of 32 bits
+	bool masks;          // any, all in lanes: 0 and 1 of 32 bits
 	bool keeps_nan;      // max, min: once NaN, always NaN (see accumulator_keep_nan)
 } Accumulator;
 
@@ -50,6 +51,8 @@ const char *reduce_neutral(Scalars *s, const Op *op, ReduceKind kind,
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out);
 void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const char *index,
                      int depth, Text *out);
+// What is accumulated in `element`, as a value of the result's type.
+const char *accumulator_value(Arena *a, const Accumulator *x);
 // Another accumulator's element into that of this one, and, of positions, the best value: the first
 // of equal ones, wherever it comes from.
 void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,

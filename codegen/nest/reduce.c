@@ -320,9 +320,7 @@ static bool lanes_print(Reduction *r, int width, int depth)
 		return false;
 	if (rest)
 		accumulator_join(s, &r->acc, single.name, single.best, depth, r->out);
-	pointer_map_set(&s->names, &r->op->results[0],
-	                r->acc.narrow ? arena_printf(s->k->arena, "((int64_t)%s)", r->acc.element)
-	                              : r->acc.element);
+	pointer_map_set(&s->names, &r->op->results[0], accumulator_value(s->k->arena, &r->acc));
 	return reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out);
 }
 
