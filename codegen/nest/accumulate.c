@@ -99,10 +99,11 @@ bool accumulator_stays_nan(const Accumulator *a)
 
 // One more element of which the position is kept if it is better. In lanes by a mask: of two
 // choices gcc makes a vector of bool between them, and takes it apart. `ties`: it may stand before
-// what is kept, and is better then if it is as good.
+// what is kept, and is better then if it is as good. `last`: nothing more comes, and nobody reads
+// the best itself.
 static void accumulate_position(Scalars *s, const Accumulator *a, const char *acc,
-                                const char *value, const char *index, bool ties, int depth,
-                                Text *out)
+                                const char *value, const char *index, bool ties, bool last,
+                                int depth, Text *out)
 {
 	const char *best = a->best, *sign = a->kind == REDUCE_ARGMAX ? ">" : "<";
 	const char *better = kernel_local(s->k, "v");
@@ -111,13 +112,15 @@ static void accumulate_position(Scalars *s, const Accumulator *a, const char *ac
 		                                      index, acc)
 		                       : "";
 		text_line(out, depth, "const int32_t %s = -(%s %s %s%s);", better, value, sign, best, tie);
-		text_line(out, depth, "%s = %s %s %s ? %s : %s;", best, value, sign, best, value, best);
+		if (!last)
+			text_line(out, depth, "%s = %s %s %s ? %s : %s;", best, value, sign, best, value, best);
 		text_line(out, depth, "%s = (%s & ~%s) | ((int32_t)%s & %s);", acc, acc, better, index,
 		          better);
 		return;
 	}
 	text_line(out, depth, "const bool %s = %s %s %s;", better, value, sign, best);
-	text_line(out, depth, "%s = %s ? %s : %s;", best, better, value, best);
+	if (!last)
+		text_line(out, depth, "%s = %s ? %s : %s;", best, better, value, best);
 	text_line(out, depth, "%s = %s ? %s : %s;", acc, better, index, acc);
 }
 
@@ -144,7 +147,7 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
 	// No branch: vectors do not stop early.
 	case REDUCE_ANY: text_line(out, depth, "%s |= %s;", acc, value); return;
 	case REDUCE_ALL: text_line(out, depth, "%s &= %s;", acc, value); return;
-	default: accumulate_position(s, a, acc, value, index, false, depth, out); return;
+	default: accumulate_position(s, a, acc, value, index, false, false, depth, out); return;
 	}
 }
 
@@ -216,10 +219,10 @@ const char *accumulator_value(Arena *a, const Accumulator *x)
 }
 
 void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,
-                      int depth, Text *out)
+                      bool last, int depth, Text *out)
 {
 	if (reduce_is_position(a->kind))
-		accumulate_position(s, a, a->element, best, other, true, depth, out);
+		accumulate_position(s, a, a->element, best, other, true, last, depth, out);
 	else
 		accumulate(s, a, a->element, other, NULL, depth, out);
 }

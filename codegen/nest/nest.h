@@ -54,9 +54,9 @@ void accumulator_add(Scalars *s, const Accumulator *a, const char *value, const 
 // What is accumulated in `element`, as a value of the result's type.
 const char *accumulator_value(Arena *a, const Accumulator *x);
 // Another accumulator's element into that of this one, and, of positions, the best value: the first
-// of equal ones, wherever it comes from.
+// of equal ones, wherever it comes from. `last`: nothing comes behind it.
 void accumulator_join(Scalars *s, const Accumulator *a, const char *other, const char *best,
-                      int depth, Text *out);
+                      bool last, int depth, Text *out);
 // As Paddle 3 has it: whatever the order, NaN is what comes out.
 bool accumulator_stays_nan(const Accumulator *a);
 // For max and min of floats whose elements are not taken one after the other: NaN in the

@@ -242,8 +242,8 @@ static bool folds_vectors(const Reduction *r)
 	       (t->dtype == DT_F32 || t->dtype == DT_F64);
 }
 
-// Lane `from` into lane `at`.
-static void lane_join(Reduction *r, const char *at, const char *from, int depth)
+// Lane `from` into lane `at`; `last`: nothing comes behind it.
+static void lane_join(Reduction *r, const char *at, const char *from, bool last, int depth)
 {
 	Arena *a = r->s->k->arena;
 	Accumulator *acc = &r->acc;
@@ -252,12 +252,14 @@ static void lane_join(Reduction *r, const char *at, const char *from, int depth)
 	if (position)
 		acc->best = arena_printf(a, "%s[%s]", acc->bests, at);
 	accumulator_join(r->s, acc, arena_printf(a, "%s[%s]", acc->name, from),
-	                 position ? arena_printf(a, "%s[%s]", acc->bests, from) : NULL, depth, r->out);
+	                 position ? arena_printf(a, "%s[%s]", acc->bests, from) : NULL, last, depth,
+	                 r->out);
 }
 
 // The lanes are folded in halves: the tree is shallow, and its halves are vectors. Halves of sums
-// are added as such, which shows clang that it need not take the lanes apart.
-static bool fold_print(Reduction *r, int width, int depth)
+// are added as such, which shows clang that it need not take the lanes apart. `rest`: single
+// elements come behind them.
+static bool fold_print(Reduction *r, int width, bool rest, int depth)
 {
 	Scalars *s = r->s;
 	const Accumulator *acc = &r->acc;
@@ -275,11 +277,11 @@ static bool fold_print(Reduction *r, int width, int depth)
 	for (; w > 1; w /= 2) {
 		text_line(r->out, depth, "%sfor (int l = 0; l < %d; l++)%s", w >= 4 ? "PDRT_LANES " : "", w,
 		          several ? " {" : "");
-		lane_join(r, "l", arena_printf(s->k->arena, "l + %d", w), depth + 1);
+		lane_join(r, "l", arena_printf(s->k->arena, "l + %d", w), false, depth + 1);
 		if (several)
 			text_line(r->out, depth, "}");
 	}
-	lane_join(r, "0", "1", depth);
+	lane_join(r, "0", "1", !rest, depth);
 	return true;
 }
 
@@ -316,10 +318,10 @@ static bool lanes_print(Reduction *r, int width, int depth)
 	accumulator_keep_nan(&r->acc);
 	if (rest)
 		accumulator_keep_nan(&single);
-	if (!lanes_loops_print(r, width, &single, depth) || !fold_print(r, width, depth))
+	if (!lanes_loops_print(r, width, &single, depth) || !fold_print(r, width, rest, depth))
 		return false;
 	if (rest)
-		accumulator_join(s, &r->acc, single.name, single.best, depth, r->out);
+		accumulator_join(s, &r->acc, single.name, single.best, true, depth, r->out);
 	pointer_map_set(&s->names, &r->op->results[0], accumulator_value(s->k->arena, &r->acc));
 	return reduce_again_print(s, r->op, &r->acc, r->loops, r->nloop, depth, r->out);
 }
