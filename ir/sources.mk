@@ -37,7 +37,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
-	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c \
+	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/print.c
 SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \

@@ -5,9 +5,6 @@
 #include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
-// Stands for the logarithm of 0, so that differences of two of them are numbers.
-#define NEVER (-1e30)
-
 // Sequences of steps or of labels: [steps x sequences x ..] or [sequences x labels] with lengths,
 // or rows with LoD.
 typedef struct Parts {
@@ -86,18 +83,6 @@ static Value *score_at(Builder *b, const Ctc *k, Value *i, Value *t, Value *clas
 	return load_or(b, inside, number(b, k, 0), p->x, at);
 }
 
-static Value *log_sum(Builder *b, Value *const *x, int n)
-{
-	Value *most = x[0], *sum = NULL;
-	for (int i = 1; i < n; i++)
-		most = apply2(b, OP_PD_MAXIMUM, most, x[i]);
-	for (int i = 0; i < n; i++) {
-		Value *e = apply1(b, OP_PD_EXP, tensor_sub(b, x[i], most));
-		sum = i ? tensor_add(b, sum, e) : e;
-	}
-	return tensor_add(b, most, apply1(b, OP_PD_LOG, sum));
-}
-
 static Value *first_step(Builder *b, const Ctc *k, const Type *type)
 {
 	Nest n = nest_open(b, type);
@@ -106,7 +91,7 @@ static Value *first_step(Builder *b, const Ctc *k, const Type *type)
 	Value *start = pred_and(&n.b, index_less(&n.b, place, index_const(&n.b, 2)),
 	                        index_less(&n.b, place, index_plus(&n.b, labels, 1)));
 	Value *score = score_at(&n.b, k, i, zero, class_at(&n.b, k, i, place));
-	return nest_close(&n, index_where(&n.b, start, score, number(&n.b, k, NEVER)));
+	return nest_close(&n, index_where(&n.b, start, score, number(&n.b, k, LOG_ZERO)));
 }
 
 static Value *next_step(Builder *b, const Ctc *k, Value *old, Value *at)
@@ -122,9 +107,9 @@ static Value *next_step(Builder *b, const Ctc *k, Value *old, Value *at)
 	Value *from[] = {i, index_plus(&n.b, place, -1)}, *further[] = {i, back};
 	Value *const ways[] = {load(&n.b, old, n.at),
 	                       load_or(&n.b, index_less(&n.b, index_const(&n.b, 0), place),
-	                               number(&n.b, k, NEVER), old, from),
-	                       load_or(&n.b, over, number(&n.b, k, NEVER), old, further)};
-	Value *sum = tensor_add(&n.b, log_sum(&n.b, ways, 3), score_at(&n.b, k, i, t, class));
+	                               number(&n.b, k, LOG_ZERO), old, from),
+	                       load_or(&n.b, over, number(&n.b, k, LOG_ZERO), old, further)};
+	Value *sum = tensor_add(&n.b, log_sum_exp(&n.b, ways, 3), score_at(&n.b, k, i, t, class));
 	Value *runs = pred_and(&n.b, index_less(&n.b, index_const(&n.b, 0), t),
 	                       index_less(&n.b, t, length_of(&n.b, &k->steps, i)));
 	return nest_close(&n, index_where(&n.b, runs, sum, ways[0]));
@@ -138,9 +123,9 @@ static Value *loss_of(Builder *b, const Ctc *k, Value *alpha, const Type *type)
 	Value *at[] = {i, end}, *before[] = {i, index_plus(&n.b, end, -1)};
 	Value *any = index_less(&n.b, index_const(&n.b, 0), labels);
 	Value *const ways[] = {load(&n.b, alpha, at),
-	                       load_or(&n.b, any, number(&n.b, k, NEVER), alpha, before)};
-	Value *sum = log_sum(&n.b, ways, 2);
-	Value *possible = apply2(&n.b, OP_PD_GREATER_THAN, sum, number(&n.b, k, NEVER / 10));
+	                       load_or(&n.b, any, number(&n.b, k, LOG_ZERO), alpha, before)};
+	Value *sum = log_sum_exp(&n.b, ways, 2);
+	Value *possible = apply2(&n.b, OP_PD_GREATER_THAN, sum, number(&n.b, k, LOG_ZERO / 10));
 	// Too few steps for the labels cost nothing, as Paddle has it.
 	return nest_close(
 		&n, index_where(&n.b, possible, apply1(&n.b, OP_PD_NEGATIVE, sum), number(&n.b, k, 0)));
@@ -189,10 +174,8 @@ static Parts parts_of(Builder *b, const Op *op, int i, int axis)
 static Value *longest(Builder *b, const Parts *p)
 {
 	const Dim *one = dim_const(b->ctx, 1);
-	if (!p->lengths)
-		return tensor_reshape(b, longest_sequence(b, p->lod, p->most), 1, &one);
-	Value *most = build1(b, OP_PD_MAX, p->lengths, "reduce_all", attr_bool(b->ctx, true), NULL);
-	return tensor_cast(b, tensor_reshape(b, most, 1, &one), DT_I64);
+	return p->lengths ? longest_of_lengths(b, p->lengths)
+	                  : tensor_reshape(b, longest_sequence(b, p->lod, p->most), 1, &one);
 }
 
 // How many places the sequence with most labels has.

@@ -26,6 +26,13 @@ Value *sequence_length_or(Builder *b, Value *lengths, Value *lod, Value *i, cons
 	return index_from_data(b, load(b, lengths, &i), end, false);
 }
 
+Value *longest_of_lengths(Builder *b, Value *lengths)
+{
+	const Dim *one = dim_const(b->ctx, 1);
+	Value *most = build1(b, OP_PD_MAX, lengths, "reduce_all", attr_bool(b->ctx, true), NULL);
+	return tensor_cast(b, tensor_reshape(b, most, 1, &one), DT_I64);
+}
+
 Value *sequence_of_row(Builder *b, Value *lod, Value *row)
 {
 	const Dim *count = sequence_count(b->ctx, lod);
@@ -291,4 +298,16 @@ bool define_hook_sequence_scatter(Builder *b, Op *op, Value **results)
 		&r, load_or(&r.b, hit, build_scalar_f(&r.b, x->type->dtype, 0), updates, &at));
 	results[0] = nest_close(&n, tensor_add(&n.b, load(&n.b, x, n.at), sum));
 	return results[0] != NULL;
+}
+
+Value *log_sum_exp(Builder *b, Value *const *x, int n)
+{
+	Value *most = x[0], *sum = NULL;
+	for (int i = 1; i < n; i++)
+		most = apply2(b, OP_PD_MAXIMUM, most, x[i]);
+	for (int i = 0; i < n; i++) {
+		Value *e = apply1(b, OP_PD_EXP, tensor_sub(b, x[i], most));
+		sum = i ? tensor_add(b, sum, e) : e;
+	}
+	return tensor_add(b, most, apply1(b, OP_PD_LOG, sum));
 }

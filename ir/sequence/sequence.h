@@ -26,10 +26,17 @@ Value *offsets_of_lengths(Builder *b, const Dim *count, SequenceLength *length, 
 Value *offsets_of_counts(Builder *b, Value *counts);
 // The length of the longest sequence, one i64 without axes.
 Value *longest_sequence(Builder *b, Value *lod, const Dim *rows);
+// The same of sequences of these lengths (a list), with one axis.
+Value *longest_of_lengths(Builder *b, Value *lengths);
 // Binds the size `rows` to the last of these offsets.
 bool bind_rows(Builder *b, Value *lod, const Dim *rows);
 // A size that an operation finds when it runs, named after it and its place in the program.
 // `bound`: what it is at most; NULL: the caller says.
 const Dim *sequence_found(const Op *op, const Dim *bound);
+
+// Stands for the logarithm of 0, so that differences of two of them are numbers.
+#define LOG_ZERO (-1e30)
+// In a nest: the logarithm of the sum of what these are the logarithms of.
+Value *log_sum_exp(Builder *b, Value *const *x, int n);
 
 #endif
