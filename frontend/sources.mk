@@ -12,16 +12,18 @@ SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/p
 SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
 	frontend/read/file.c frontend/read/folder.c frontend/read/gradient_names.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/npy.c frontend/read/params.c
-SOURCES += frontend/translate/control_array.c frontend/translate/control_block.c \
-	frontend/translate/control_flow.c \
-	frontend/translate/control_if.c frontend/translate/control_element.c frontend/translate/control_select.c frontend/translate/control_recurrent.c \
-	frontend/translate/control_while.c frontend/translate/feeds.c frontend/translate/general.c \
-	frontend/translate/gradient.c frontend/translate/gradient_branch.c frontend/translate/gradient_loop.c \
-	frontend/translate/gradient_match.c frontend/translate/job.c frontend/translate/lod.c \
-	frontend/translate/lod_beam.c frontend/translate/lod_ops.c frontend/translate/lod_rule.c \
-	frontend/translate/optimizers.c \
-	frontend/translate/selected_rows.c frontend/translate/steps.c \
-	frontend/translate/translate.c frontend/translate/variables.c frontend/translate/versions.c
+SOURCES += frontend/job/array_types.c frontend/job/flow.c frontend/job/general.c frontend/job/job.c \
+	frontend/job/lod.c frontend/job/lod_rule.c frontend/job/selected_rows.c frontend/job/undefined.c \
+	frontend/job/variables.c
+SOURCES += frontend/control/control_array.c frontend/control/control_block.c \
+	frontend/control/control_element.c frontend/control/control_if.c \
+	frontend/control/control_recurrent.c frontend/control/control_select.c \
+	frontend/control/control_while.c
+SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \
+	frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c
+SOURCES += frontend/translate/feeds.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
+	frontend/translate/optimizers.c frontend/translate/steps.c frontend/translate/translate.c \
+	frontend/translate/versions.c
 SOURCES += frontend/recipe/recipe.c
 SOURCES += frontend/report/align.c frontend/report/measured.c frontend/report/compare.c frontend/report/config.c frontend/report/dot.c frontend/report/panes.c frontend/report/quote.c
 SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c frontend/write/pir_out_kernel.c \

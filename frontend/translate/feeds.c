@@ -1,7 +1,9 @@
 // Inputs and outputs of the model. Used by translate.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/variant.h"
+#include "frontend/translate/steps.h"
 #include "frontend/translate/translate.h"
 
 #include <inttypes.h>

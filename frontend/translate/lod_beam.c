@@ -1,9 +1,11 @@
 // Beam search: Fluid's, which hands its beams from step to step in the LoD of an array's elements,
 // and gather_tree.
 // Called through the hooks in steps.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
+#include "frontend/control/control.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/undefined.h"
+#include "frontend/translate/steps.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"

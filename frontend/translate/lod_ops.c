@@ -1,9 +1,11 @@
 // Operators of sequences whose slots do not say enough, and those on rank tables and on arrays with
 // the steps of sequences, as the dynamic recurrent networks of Fluid use them. A rank table is a
 // tensor whose LoD is that of the sequences in it. Called through the hooks in steps.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
+#include "frontend/control/control.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/translate/steps.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 

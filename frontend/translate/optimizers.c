@@ -1,7 +1,8 @@
 // Steps of optimizers: what is refused, steps that are skipped, gradients that are SELECTED_ROWS,
 // and merged_momentum, merged_adam. Used by steps.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
+#include "frontend/control/control.h"
+#include "frontend/job/general.h"
+#include "frontend/translate/steps.h"
 #include "ir/build/nest.h"
 
 #include <string.h>

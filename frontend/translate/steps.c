@@ -1,8 +1,10 @@
 // Operators whose translation needs more than their table entry says: overrides of single steps, by
 // the `hook:` of the entry. Used by translate.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
+#include "frontend/translate/steps.h"
+#include "frontend/control/control.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
 #include "frontend/translate/versions.h"
 #include "ir/build/build.h"
 #include "ir/build/infer.h"

@@ -10,11 +10,16 @@
 // silently, so that one run reports everything that is unsupported. When shape inference learns
 // that two sizes are one (dim_unify), the translation starts over with that knowledge.
 #include "frontend/translate/translate.h"
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/control/variants.h"
+#include "frontend/gradient/gradient.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/trace.h"
+#include "frontend/job/undefined.h"
+#include "frontend/job/variant.h"
+#include "frontend/translate/steps.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/text/text.h"
@@ -368,8 +373,8 @@ static void fetch_leaves(Translator *t)
 	}
 }
 
-static const TranslatorHooks hooks = {translate_ops, guard_resolve,  array_empty,  feed_implicit,
-                                      translate_op,  variant_settle, value_missing};
+static const TranslatorHooks hooks = {translate_as,  translate_ops, guard_resolve,  array_empty,
+                                      feed_implicit, translate_op,  variant_settle, value_missing};
 
 // One attempt; true when it must start over.
 static bool translate_once(Translator *t)

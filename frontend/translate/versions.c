@@ -1,7 +1,7 @@
 // Steps of the translation of operators that Paddle 2.6 and Paddle 3 compute differently: in legacy
 // programs they mean what 2.6 does.
-#include "frontend/translate/general.h"
 #include "frontend/translate/versions.h"
+#include "frontend/job/general.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 

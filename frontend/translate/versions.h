@@ -2,7 +2,7 @@
 #ifndef PDCC_FRONTEND_VERSIONS_H
 #define PDCC_FRONTEND_VERSIONS_H
 
-#include "frontend/translate/translator.h"
+#include "frontend/job/job.h"
 
 OpStep legacy_cast_create, legacy_full_create;
 OpStep pir_quantize_create, pir_digamma_create, pir_divide_create, pir_remainder_create,

@@ -1,11 +1,9 @@
-// Values of several types (control_block.c): what a variable holds that branches, or rounds of a
-// loop, leave as others. Private to frontend/.
-#ifndef PDCC_FRONTEND_VARIANT_H
-#define PDCC_FRONTEND_VARIANT_H
+// Making and taking apart values of several types (job/variant.h; control_block.c). Private to
+// frontend/.
+#ifndef PDCC_FRONTEND_VARIANTS_H
+#define PDCC_FRONTEND_VARIANTS_H
 
-#include "frontend/translate/translator.h"
-
-enum { MAX_VARIANTS = 6 };
+#include "frontend/job/variant.h"
 
 // Types of which no two go together.
 typedef struct VariantTypes {
@@ -13,26 +11,6 @@ typedef struct VariantTypes {
 	const Type *types[MAX_VARIANTS];
 } VariantTypes;
 
-// Whether v is the mark of several alternatives, which no operation takes.
-static inline bool is_variant(const Value *v)
-{
-	return v && v->def && v->def->code == OP_BUILTIN_VARIANT;
-}
-// Whether v is the mark of an array with elements of several types (control_array.c): an array for
-// each, and in the place of the number an array that says for every position of which type it is.
-static inline bool is_mixed(const Value *v)
-{
-	return is_variant(v) && v->type->elems[0]->kind == TY_ARRAY;
-}
-static inline int variant_count(const Value *v)
-{
-	return is_variant(v) ? v->def->noperand - 1 : 1;
-}
-// Alternative k; a plain value is its only one.
-static inline Value *variant_part(const Value *v, int k)
-{
-	return is_variant(v) ? op_operand(v->def, k + 1) : (Value *)v;
-}
 // Whether one variable may hold both, but for sizes.
 bool types_go_together(const Type *a, const Type *b);
 // The list gets what v may be, where it is not there. False when that is too much, or no tensor.

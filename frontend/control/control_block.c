@@ -1,11 +1,13 @@
 // A sub-block of the program as a region: where operators go meanwhile, and what the outer
 // variables hold afterwards. Also the types that join what two ways bring, and the condition of a
 // loop, once. Used by control_if.c, control_while.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/variant.h"
-#include "ir/build/infer.h"
+#include "frontend/control/control.h"
+#include "frontend/control/variants.h"
+#include "frontend/job/undefined.h"
+#include "frontend/job/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
+#include "ir/build/infer.h"
 #include "ir/build/nest.h"
 
 #include <inttypes.h>
@@ -62,13 +64,6 @@ bool region_translate(Translator *t)
 }
 
 // ---- one element, or none -----------------------------------------------------------------------
-
-bool assert_never(Builder *b, const char *message)
-{
-	Value *never = build_full(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0), 0);
-	const NamedAttr text = {"message", attr_str(b->ctx, message)};
-	return never && build_op(b, OP_PD_ASSERT, 1, &never, 1, &text);
-}
 
 // Stands for the one element of v, which has another number of them: nobody gets to see it. Values
 // that are one condition, its negations and masks, stay that.
@@ -144,28 +139,6 @@ const Type *type_join(Context *c, const Type *a, const Type *b, SizeStem stem, u
 	if (a->kind == TY_ARRAY)
 		return type_shaped(c, TY_ARRAY, a->dtype, a->rank, dims);
 	return type_tensor(c, a->dtype, a->rank, dims, a->lod > b->lod ? a->lod : b->lod);
-}
-
-// The size 1 stands for one that is not known here. A program that reads the value all the same
-// (its test for None was decided when it was exported) meets the mark, as in Paddle.
-Value *undefined_value(Builder *b, const Type *t)
-{
-	Context *c = b->ctx;
-	const Dim *dims[MAX_RANK];
-	if (t->kind == TY_ARRAY) {
-		Op *op = op_new(c, OP_PD_CREATE_ARRAY, b->loc, 1, &t, 0, NULL, 0, 0);
-		if (b->before)
-			op_insert_before(b->before, op);
-		else
-			op_append(b->block, op);
-		return op_result(op, 0);
-	}
-	if (t->kind != TY_TENSOR)
-		return NULL;
-	for (int d = 0; d < t->rank; d++)
-		dims[d] = dim_is_const(t->dims[d]) ? t->dims[d] : dim_const(c, 1);
-	const bool holds = t->dtype == DT_F32 || t->dtype == DT_F64;
-	return build_full(b, type_tensor(c, t->dtype, t->rank, dims, 0), holds ? UNDEFINED_MARK : 0);
 }
 
 // In-place operators of other branches give names to what this one reads: Paddle 2.6.2 writes such

@@ -12,10 +12,11 @@
 // what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
 // where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD). foo_triple_grad is the gradient
 // of foo_grad_grad (gradient_match.c).
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
+#include "frontend/gradient/gradient.h"
+#include "frontend/control/control.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/trace.h"
 #include "ir/gradient/gradient.h"
 
 #include <ctype.h>
@@ -573,5 +574,5 @@ bool translate_job(OpJob *j)
 		if (!row_stands_for(j, row, map))
 			return (!row || check_attributes(j, map)) && gradient_translate(j);
 	}
-	return translate_as(j, j->desc->type);
+	return j->t->hooks->as(j, j->desc->type);
 }

@@ -1,8 +1,8 @@
 // The general rule: it takes everything from the operator table, which slots are which operands,
 // which attributes have which names, and their defaults. steps.c overrides single steps of it.
-#include "frontend/translate/general.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
 #include "frontend/read/gradient_names.h"
-#include "frontend/translate/lod.h"
 #include "ir/build/build.h"
 #include "ir/text/text.h"
 

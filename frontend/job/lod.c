@@ -1,8 +1,8 @@
 // LoD of values during translation (lod.h): what has which, inputs and outputs for offsets. Called
-// by translate.c, feeds.c, lod_ops.c and the control_*.c files.
-#include "frontend/translate/lod.h"
-#include "frontend/translate/control.h"
+// by frontend/control and frontend/translate.
+#include "frontend/job/lod.h"
 #include "ir/base/map.h"
+#include "ir/build/counted.h"
 #include "ir/build/nest.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-// Translating control flow: what the control_*.c files share. Private to frontend/.
+// Translating control flow: blocks, branches, loops and tensor arrays. Uses frontend/job and ir/.
+// Private to frontend/.
 //
-//   control_flow.c       which variables a block reads and writes
 //   control_block.c      a sub-block as a region, and undoing what it did to outer variables; the
 //                        condition of a loop, once
 //   control_if.c         conditional_block
@@ -12,37 +12,10 @@
 #ifndef PDCC_FRONTEND_CONTROL_H
 #define PDCC_FRONTEND_CONTROL_H
 
-#include "frontend/translate/translator.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/job.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
-
-// ---- control_flow.c ---------------------------------------------------------------------------
-typedef struct NameList {
-	NameMap *set;
-	int n, cap;
-	const char **names; // in the order in which they were found
-} NameList;
-
-bool name_list_has(const NameList *l, const char *name);
-
-// Variables of one block, with its sub-blocks, by name. Variables that the block itself declares
-// are its own: nobody else sees them.
-typedef struct BlockFlow {
-	NameMap *declared;
-	NameMap *last_read; // to the index of the last operator that reads it, plus 1
-	NameList exposed;   // read before they are surely written; not declared here
-	NameList needed;    // of those: also when every inner loop runs a round
-	NameList writes;    // not declared here
-	NameMap *sure;      // written by every run of the block
-} BlockFlow;
-
-const BlockFlow *flow_of(Translator *t, int block);
-// Whether anything that runs after the operator at hand may read the variable.
-bool flow_live_after(Translator *t, const char *var);
-// The block that the operator runs; -1: there is none, the second (of attribute sub_block) after a
-// diagnostic.
-int sub_block(const Paddle__OpDesc *d);
-int sub_block_of(OpJob *j);
 
 // ---- control_block.c --------------------------------------------------------------------------
 // Where the translation was before it entered a region.
@@ -79,8 +52,6 @@ SizeStem size_stem(Context *c, const Loc *at, const char *var);
 // may be any until the loop has learnt one (control_while.c). Whether v is that, or the mark of a
 // variable that is not defined; asking counts as use.
 bool value_is_nothing(Translator *t, const Value *v);
-// A run that comes here ends with this message.
-bool assert_never(Builder *b, const char *message);
 // Whether the types differ in the number of axes around one element only.
 bool ranks_differ(const Type *a, const Type *b);
 // What stands for a variable that a branch reads, and that nothing has written on the way there.
@@ -89,11 +60,6 @@ Value *value_missing(OpJob *j, const Paddle__VarDesc *v);
 // them, what may be taken for it behind an assertion that fails when a run gets there. NULL after a
 // diagnostic.
 Value *single_element(OpJob *j, Value *v, const char *slot);
-// Paddle's mark for a variable that has no value yet.
-#define UNDEFINED_MARK 1.77113e27
-// Stands where a variable has no value, and nobody should look: that mark, zeros where the element
-// type cannot hold it.
-Value *undefined_value(Builder *b, const Type *t);
 
 // ---- control_if.c -------------------------------------------------------------------------------
 // A pd.if that still takes results and a second branch.
@@ -167,22 +133,6 @@ bool condition_build(OpJob *j, Op *loop, int nvar, Value *const *next, Value **c
 Value *condition_first(OpJob *j, Block *body, Value *next, const Type *like);
 
 // ---- control_array.c ----------------------------------------------------------------------------
-// The type of a tensor array variable, as far as it is known.
-const Type *array_type(Translator *t, const Paddle__VarDesc *v);
-// The variable gets elements like this; starts over when its type must change. False after a
-// diagnostic.
-bool array_learn(OpJob *j, const char *var, const Type *element);
-// An array becomes what another variable holds, or may: elements of several kinds are of the same
-// kinds in both. Starts over when one learns; false after a diagnostic.
-bool array_share(OpJob *j, const char *a, const char *b);
-// Elements of two kinds in a program with gradients: the array holds those that its variable
-// declares, and a write of the others ends the run. Whether e is none of these.
-bool array_takes(OpJob *j, const char *var, const Type *element);
-// The run ends where it comes to a write that the array cannot take.
-bool array_refuse(OpJob *j, const char *var, const Type *element);
-// The type of the array of offsets `name`, which gets elements like this; starts over when it
-// changes. NULL: none.
-const Type *array_level_type(Translator *t, const char *name, const Type *element);
 // Another array becomes what the variable holds.
 bool array_assign(OpJob *j, const char *var, Value *v);
 // An empty array at the top of the program.

@@ -2,10 +2,13 @@
 // forward block has left; here the region translates the forward block again, on the values that it
 // read then, and the gradient block behind it, which sees the forward block's variables. Where the
 // condition does not hold, the gradients are zero.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/lod.h"
+#include "frontend/control/control.h"
+#include "frontend/gradient/gradient.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/trace.h"
 #include "ir/gradient/gradient.h"
 
 #include <string.h>
@@ -17,33 +20,6 @@ typedef struct Branch {
 	const Binding **were; // what held them in front of the branch; NULL: nobody
 	const Value **held;   // and what that was
 } Branch;
-
-static bool has_later_gradient(const Paddle__BlockDesc *b, size_t from)
-{
-	for (size_t i = from; i < b->n_ops; i++)
-		if (!strcmp(b->ops[i]->type, "conditional_block_grad"))
-			return true;
-	return false;
-}
-
-bool branch_keep_reads(OpJob *j, int block)
-{
-	Translator *t = j->t;
-	const Frame *f = &t->frame;
-	const NameList *names = &flow_of(t, block)->exposed;
-	if (!has_later_gradient(t->p->blocks[f->block], (size_t)f->op) &&
-	    !(f->later && has_later_gradient(t->p->blocks[f->later], 0)))
-		return true;
-	for (int i = 0; i < names->n; i++) {
-		const Binding *b = scope_find(t, names->names[i]);
-		bool implied = b && b->desc &&
-		               (var_is_state(b->desc) ||
-		                b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
-		if (b && (b->value || b->guard || implied) && !read_var(j, "Input", names->names[i]))
-			return false;
-	}
-	return true;
-}
 
 // The last conditional_block before this operator that left this scope.
 static bool find_forward(OpJob *j, Branch *w)

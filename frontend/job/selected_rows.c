@@ -2,9 +2,9 @@
 // are there, as the gradient of a sparse embedding. Its value here is the whole matrix, zeros in
 // the other rows; which rows are there, and in which order, stands beside it (RowSet). Used by
 // translate.c, variables.c and steps.c.
-#include "frontend/translate/control.h"
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/variant.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/trace.h"
+#include "frontend/job/variant.h"
 #include "ir/build/nest.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 // One operator on its way: its slots, operands and attributes by the names of ours, errors at its
 // place, and what it reads and writes. Below everything else of the translator.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/gradient.h"
+#include "frontend/job/general.h"
+#include "frontend/job/trace.h"
 #include "ir/base/vec.h"
 
 #include <string.h>

@@ -9,7 +9,8 @@
 // physics-informed loss, and its gradient): the gradient of foo_grad_grad, which is translated anew
 // on copies of what the operator is given. Paddle calls the slots of each such operator as it
 // likes; no name means two things, though, so that one table serves all.
-#include "frontend/translate/gradient.h"
+#include "frontend/gradient/gradient.h"
+#include "frontend/job/trace.h"
 
 #include <string.h>
 

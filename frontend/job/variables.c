@@ -5,9 +5,9 @@
 // A size of -1 becomes a symbol, a member of the generated `dims` struct: n for batches, h and w
 // for images, s for sequences; with the input's name in front when another input has taken the
 // letter.
-#include "frontend/translate/control.h"
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/variant.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/trace.h"
+#include "frontend/job/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 

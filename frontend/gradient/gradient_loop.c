@@ -2,9 +2,11 @@
 // run once more with the variables that the backward rounds read on a stack. The block that the
 // legacy operator holds tells only what goes from round to round (where Paddle 2 computes another
 // gradient than the loop's, so does this, with a warning), and which counters it counts down.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/gradient.h"
+#include "frontend/control/control.h"
+#include "frontend/gradient/gradient.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/general.h"
+#include "frontend/job/trace.h"
 #include "ir/gradient/gradient.h"
 
 #include <string.h>

@@ -6,10 +6,12 @@
 // A variable that only branches have written is a guard: it knows the values in the regions, and
 // what was there before. It becomes a result of the pd.if when somebody reads it. As long as no
 // result is used, the pd.if moves down to where the second block, or a further result, needs it.
-#include "frontend/translate/control.h"
-#include "frontend/translate/gradient.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/control/variants.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/undefined.h"
+#include "frontend/job/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"

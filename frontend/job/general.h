@@ -3,7 +3,7 @@
 #ifndef PDCC_FRONTEND_GENERAL_H
 #define PDCC_FRONTEND_GENERAL_H
 
-#include "frontend/translate/translator.h"
+#include "frontend/job/job.h"
 
 bool general_inputs(OpJob *j);
 bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);

@@ -1,7 +1,7 @@
 // Which variables the blocks of a program read and write: what a loop carries, and what of it is
 // needed afterwards. Names follow the scopes of the program: a sub-block sees the variables of the
 // blocks around it, and hides those that it declares itself.
-#include "frontend/translate/control.h"
+#include "frontend/job/flow.h"
 #include "ir/base/vec.h"
 
 #include <string.h>
@@ -216,4 +216,33 @@ bool flow_live_after(Translator *t, const char *var)
 			return true;
 	}
 	return false;
+}
+
+// ---- for gradients -----------------------------------------------------------------------------
+
+static bool has_later_gradient(const Paddle__BlockDesc *b, size_t from)
+{
+	for (size_t i = from; i < b->n_ops; i++)
+		if (!strcmp(b->ops[i]->type, "conditional_block_grad"))
+			return true;
+	return false;
+}
+
+bool branch_keep_reads(OpJob *j, int block)
+{
+	Translator *t = j->t;
+	const Frame *f = &t->frame;
+	const NameList *names = &flow_of(t, block)->exposed;
+	if (!has_later_gradient(t->p->blocks[f->block], (size_t)f->op) &&
+	    !(f->later && has_later_gradient(t->p->blocks[f->later], 0)))
+		return true;
+	for (int i = 0; i < names->n; i++) {
+		const Binding *b = scope_find(t, names->names[i]);
+		bool implied = b && b->desc &&
+		               (var_is_state(b->desc) ||
+		                b->desc->type->type == PADDLE__VAR_KIND__LOD_TENSOR_ARRAY);
+		if (b && (b->value || b->guard || implied) && !read_var(j, "Input", names->names[i]))
+			return false;
+	}
+	return true;
 }

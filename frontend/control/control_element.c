@@ -1,9 +1,11 @@
 // Reading of tensor arrays: elements, parts and lengths; of arrays with elements of several types
 // an operator is translated for each of the arrays that these are (control_array.c).
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/control/variants.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/general.h"
+#include "frontend/job/variant.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/infer.h"

@@ -3,9 +3,9 @@
 // step before left. Becomes a counted pd.while that fills the outputs step by step. pylayer, and
 // the gradient that its author has written: the block runs once, and its operators stand in its
 // place.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/gradient.h"
+#include "frontend/control/control.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/general.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"
 

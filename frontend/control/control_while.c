@@ -6,9 +6,13 @@
 // arguments the types that come in; sizes that are others at the end of the body are found at run
 // time in the next attempt. What was learnt is kept in memory for the next time that this loop is
 // translated (it may stand in another loop, or the translation starts over).
-#include "frontend/translate/control.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/control/variants.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/flow.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/undefined.h"
+#include "frontend/job/variant.h"
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
 #include "ir/build/nest.h"

@@ -1,26 +1,10 @@
-// What the translator remembers of operators for the gradient operators of legacy programs
-// (job.c, gradient.c). Private to frontend/.
+// The gradient operators of legacy programs. Uses frontend/job, frontend/control and ir/. Private
+// to frontend/.
 #ifndef PDCC_FRONTEND_GRADIENT_H
 #define PDCC_FRONTEND_GRADIENT_H
 
 #include "frontend/read/gradient_names.h"
-#include "frontend/translate/translator.h"
-
-// A variable and what it held when an operator read or wrote it.
-typedef struct TracedVar {
-	const char *var;
-	Value *value;
-	struct TracedVar *next;
-} TracedVar;
-
-// One operator that has been translated, the latest first.
-typedef struct OpTrace {
-	const Paddle__OpDesc *desc;
-	TracedVar *reads, *writes;
-	Block *block;
-	Op *first, *last; // what it became; NULL: nothing
-	struct OpTrace *before;
-} OpTrace;
+#include "frontend/job/trace.h"
 
 // One operator, whose variables are in scope: by its entry, or as the gradient of another.
 bool translate_job(OpJob *j);
@@ -50,9 +34,7 @@ bool gradient_of_translated(OpJob *j, const Forward *f);
 // foo_triple_grad of a forward operator foo (gradient_match.c).
 bool third_translate(OpJob *j, const char *forward);
 
-// conditional_block_grad (gradient_branch.c), and what it needs to know of the conditional_block:
-// the values that the block reads.
-bool branch_keep_reads(OpJob *j, int block);
+// conditional_block_grad (gradient_branch.c).
 bool branch_gradient_translate(OpJob *j);
 // while_grad, recurrent_grad (gradient_loop.c).
 bool loop_gradient_translate(OpJob *j);
@@ -63,13 +45,5 @@ bool pylayer_gradient_translate(OpJob *j);
 // The operation of that type, in place or not, that a gradient operation of Paddle 3 belongs to
 // (gradient_match.c); NULL: none. False after a diagnostic: nothing tells which.
 bool gradient_match(OpJob *j, const char *type, const OpTrace **found);
-
-// What the variable held there; NULL: it is not in the list.
-Value *traced_value(const TracedVar *list, const char *var);
-void trace_read(OpJob *j, const char *var, Value *v);
-void trace_write(OpJob *j, const char *var, Value *v);
-// Around the translation of an operator.
-void trace_begin(OpJob *j);
-void trace_end(OpJob *j);
 
 #endif

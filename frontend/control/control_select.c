@@ -2,10 +2,12 @@
 // select_output, which gives a value to one of them. A mask that is the condition of a pd.if makes
 // the variables its results; any other one makes branches of its own. Also the operators whose
 // results have another number of axes where a run finds another size: a branch for each.
-#include "frontend/translate/control.h"
-#include "frontend/translate/general.h"
-#include "frontend/translate/lod.h"
-#include "frontend/translate/variant.h"
+#include "frontend/control/control.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/general.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/undefined.h"
+#include "frontend/job/variant.h"
 #include "ir/build/build.h"
 #include "ir/build/counted.h"
 #include "ir/build/nest.h"

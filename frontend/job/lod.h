@@ -1,5 +1,5 @@
-// LoD during translation: which offsets say where the sequences of a variable's rows begin. What
-// the lod_*.c files and the translator share. Private to frontend/.
+// LoD during translation: which offsets say where the sequences of a variable's rows begin, and
+// what operators do with them. Private to frontend/.
 //
 // A level of offsets is an i64 tensor of one size more than there are sequences. Values share
 // levels: two values have the same LoD when their levels are the same pointers. The levels of an
@@ -7,7 +7,7 @@
 #ifndef PDCC_FRONTEND_LOD_H
 #define PDCC_FRONTEND_LOD_H
 
-#include "frontend/translate/translator.h"
+#include "frontend/job/job.h"
 
 enum { MAX_LOD = 8 };
 
@@ -60,15 +60,5 @@ bool lod_operand(OpJob *j, int i, bool *ok);
 // After an operator: the LoD of its results.
 bool lod_record(OpJob *j);
 bool lod_record_part(OpJob *j, int result, int i, Value *part);
-
-// ---- lod_beam.c: beam search --------------------------------------------------------------------
-OpStep beam_search_inputs, beam_search_record, beam_search_decode_translate, gather_tree_translate;
-
-// ---- lod_ops.c: operators of sequences ----------------------------------------------------------
-OpStep sequence_expand_create, batch_order_record, lod_reset_translate;
-
-// ---- lod_ops.c: rank tables, arrays of steps ----------------------------------------------------
-OpStep lod_rank_table_translate, lod_tensor_to_array_translate, array_to_lod_tensor_translate,
-	split_lod_tensor_create;
 
 #endif

@@ -1,14 +1,15 @@
-// The translator from inside: what its files share. Private to
-// frontend/.
-#ifndef PDCC_FRONTEND_TRANSLATE_H
-#define PDCC_FRONTEND_TRANSLATE_H
+// One operator on its way to SSA form, and the translator around it: slots, operands and
+// attributes, variables and their scopes, LoD, and the general rule that the operator table gives.
+// Uses frontend/read and ir/. Private to frontend/.
+#ifndef PDCC_FRONTEND_JOB_H
+#define PDCC_FRONTEND_JOB_H
 
 #include "frontend/read/attrs.h"
+#include "frontend/job/options.h"
 #include "frontend/read/desc.h"
-#include "frontend/translate/translate.h"
 #include "ir/build/build.h"
 
-typedef struct Guard Guard;       // control.h
+typedef struct Guard Guard;       // frontend/control
 typedef struct LodTable LodTable; // lod.c
 typedef struct RowSet RowSet;     // selected_rows.c
 
@@ -48,6 +49,8 @@ typedef struct Translator Translator;
 
 // What stands above whoever needs it, as translate.c has it.
 typedef struct TranslatorHooks {
+	// One operator by the entry of this legacy type.
+	bool (*as)(struct OpJob *j, const char *type);
 	// All operators of the current block; true when the translation must start over.
 	bool (*ops)(Translator *t);
 	// What a variable holds that only branches have written, an array that nobody has, and an input
@@ -85,7 +88,7 @@ struct Translator {
 	bool graded; // the program has gradient operators
 	int generation;
 
-	// Control flow (control_*.c).
+	// Control flow (frontend/control).
 	Frame frame;
 	Op *top;            // the operation of the module around `block`; NULL: block is the module's
 	struct OpenIf *ifs; // in `block`
@@ -94,12 +97,12 @@ struct Translator {
 	UndoEntry *undo;
 	NameMap *memo;             // what is learnt about loops and arrays: outlives a restart
 	LodTable *lods;            // of values
-	ValueMap *stand_ins;       // control_block.c, single_element
+	ValueMap *stand_ins;       // frontend/control: single_element
 	int inside_case;           // which alternative of operands of several types; 0: of none
-	int component;             // which array of a mixed one (control_element.c), plus 1; 0: none
+	int component;             // which array of a mixed one (frontend/control), plus 1; 0: none
 	RowSet *rows;              // of values that are SELECTED_ROWS, the latest first
-	struct OpTrace *traces;    // operators so far, for their gradients (gradient.h); the latest
-	struct LoopMemo *nothings; // loop variables without a type of their own so far: control_while.c
+	struct OpTrace *traces;    // operators so far, for their gradients (trace.h); the latest
+	struct LoopMemo *nothings; // loop variables without a type of their own so far
 };
 
 struct OpSteps;
@@ -137,9 +140,6 @@ typedef struct OpSteps {
 	OpStep *whole;                                   // all of it; the others are not called
 	bool state; // `record` writes what the operator changes besides its results
 } OpSteps;
-
-// One operator by the entry of this legacy type.
-bool translate_as(OpJob *j, const char *type);
 
 // ---- job.c -----------------------------------------------------------------------------------
 bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
@@ -202,19 +202,6 @@ void rows_note(OpJob *j);
 bool rows_mask(OpJob *j, const Value *v, Value **mask);
 bool merge_rows_translate(OpJob *j);
 bool rows_tensor_translate(OpJob *j);
-
-// ---- optimizers.c -------------------------------------------------------------------------------
-bool optimizer_inputs(OpJob *j);
-bool optimizer_create(OpJob *j);
-bool merged_translate(OpJob *j); // merged_momentum, merged_adam
-
-// ---- feeds.c: inputs and outputs ------------------------------------------------------------
-bool feed_translate(OpJob *j);                            // a feed operator
-Value *feed_implicit(OpJob *j, const Paddle__VarDesc *v); // NULL after a diagnostic
-bool data_translate(OpJob *j);                            // an input, as Paddle 3 says it
-// An output that is called `name`.
-bool fetch_translate(OpJob *j, const char *var, const char *name, int64_t col);
-bool check_pins(Translator *t);
 
 // Types of variables, and the names of their sizes.
 

@@ -1,7 +1,8 @@
 // What operators do with LoD by the general rule: which offsets they read, and which their results
 // and the elements of arrays have. Called by general.c for every operator.
-#include "frontend/translate/control.h"
-#include "frontend/translate/lod.h"
+#include "frontend/job/array_types.h"
+#include "frontend/job/lod.h"
+#include "frontend/job/undefined.h"
 #include "ir/build/build.h"
 
 #include <string.h>
