@@ -67,14 +67,14 @@ static void buffer_add(Buffers *b, const Value *v)
 	if (!type_is_tensor(v->type))
 		return;
 	const Place p = value_place(v);
-	if (p.kind != PLACE_WORKSPACE || p.root != v || !p.offset)
+	if (p.kind != PLACE_WORKSPACE || p.root != v || !p.offset || variable_local(cg, &p))
 		return;
 	const char *name = p.moving ? p.moving < cg->nmoving ? moving_at(cg, p.moving)->name : NULL
 	                            : pointer_map_get(&cg->pointers, v);
 	const bool column = !name;
 	if (column)
 		name = pointer_map_get(&cg->row_places, v);
-	if (!name || name[0] == '(') // nobody asked for it, or it is a variable
+	if (!name) // nobody asked for it
 		return;
 	if (!name_is_new(b, name, column, p.offset))
 		return;

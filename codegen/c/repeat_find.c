@@ -26,7 +26,7 @@ static bool place_is_listed(const Codegen *cg, const Place *p)
 {
 	if (p->kind == PLACE_PARAM)
 		return cg->inline_weights || !p->offset || dim_is_const(p->offset);
-	return p->kind == PLACE_WORKSPACE && p->offset && !p->slot && !number_local(cg, p);
+	return p->kind == PLACE_WORKSPACE && p->offset && !p->slot && !variable_local(cg, p);
 }
 
 static bool places_are_listed(const Codegen *cg, const Place *a, const Place *b)
@@ -40,7 +40,7 @@ static bool places_match(const Codegen *cg, const Place *a, const Place *b)
 	if (a->root == b->root)
 		return true;
 	if (a->kind != b->kind || (a->kind == PLACE_PARAM && cg->inline_weights) || a->slot ||
-	    b->slot || number_local(cg, a) || number_local(cg, b))
+	    b->slot || variable_local(cg, a) || variable_local(cg, b))
 		return false;
 	return a->kind != PLACE_NONE && a->col == b->col && a->moving == b->moving &&
 	       a->offset == b->offset;

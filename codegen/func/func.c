@@ -127,9 +127,10 @@ static const char *result_over(const KernelFunc *k, const Value *v)
 	for (int i = 0; i < k->op->nresult; i++) {
 		const Value *result = &k->op->results[i];
 		const Place written = value_place(result);
-		// Single numbers may be variables, and two of one place are two of these.
+		// Few elements may be variables, and two of one place are two of these.
 		if (places_meet(&read, &written) && v->type->dtype == result->type->dtype &&
-		    !number_variable(&k->cg->numbers, &written))
+		    !number_variable(&k->cg->numbers, &written) &&
+		    array_variable(&k->cg->numbers, &read) == array_variable(&k->cg->numbers, &written))
 			return k->params[i].name;
 	}
 	return NULL;

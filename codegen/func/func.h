@@ -184,6 +184,7 @@ typedef enum LocalKind {
 typedef struct RunLocal {
 	LocalKind kind;
 	const char *type, *name, *value; // the type with its blank or star
+	const char *extent;              // `[2]` of an array; else ""
 	bool unread;
 } RunLocal;
 

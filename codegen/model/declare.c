@@ -328,7 +328,7 @@ static void place(Declare *d, int i)
 	if (assigned)
 		text_line(out, tabs, "%s%s;", local->type, local->name);
 	else
-		text_line(out, tabs, "%s%s = %s;", local->type, local->name, local->value);
+		text_line(out, tabs, "%s%s%s = %s;", local->type, local->name, local->extent, local->value);
 	if (local->unread)
 		text_line(out, tabs, "(void)%s;", local->name);
 }

@@ -3,6 +3,7 @@
 #include "codegen/model/model.h"
 #include "ir/base/vec.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -58,14 +59,20 @@ void local_declare(Codegen *cg, LocalKind kind, const char *type, const char *na
 		return;
 	}
 	VEC_ROOM(cg->arena, cg->locals_run, cg->nlocal_run, cg->clocal_run);
-	cg->locals_run[cg->nlocal_run++] = (RunLocal){kind, type, name, value, false};
+	cg->locals_run[cg->nlocal_run++] = (RunLocal){kind, type, name, value, "", false};
+}
+
+void local_declare_array(Codegen *cg, const char *type, const char *name, int64_t elements)
+{
+	local_declare(cg, LOCAL_KEPT, type, name, "{0}");
+	cg->locals_run[cg->nlocal_run - 1].extent = arena_printf(cg->arena, "[%" PRId64 "]", elements);
 }
 
 void locals_print(const Codegen *cg, Text *out)
 {
 	for (int i = 0; i < cg->nlocal_run; i++) {
 		const RunLocal *l = &cg->locals_run[i];
-		text_line(out, 1, "%s%s = %s;", l->type, l->name, l->value);
+		text_line(out, 1, "%s%s%s = %s;", l->type, l->name, l->extent, l->value);
 		if (l->unread)
 			text_line(out, 1, "(void)%s;", l->name);
 	}

@@ -7,6 +7,12 @@ const Value *number_local(const Codegen *cg, const Place *p)
 	return number_variable(&cg->numbers, p);
 }
 
+const Value *variable_local(const Codegen *cg, const Place *p)
+{
+	const Value *number = number_local(cg, p);
+	return number ? number : array_variable(&cg->numbers, p);
+}
+
 // What a constant of one element holds, as C; NULL: it is none.
 static const char *constant_text(const Codegen *cg, const Value *v)
 {

@@ -51,6 +51,8 @@ const char *dtype_info_name(DType t); // info.c: "PD_F32"
 // The value that names the C variable in which a tensor of one element lives; NULL: it lies in
 // memory.
 const Value *number_local(const Codegen *cg, const Place *p);
+// The same of a tensor of one element, or of a few: of those that are no memory.
+const Value *variable_local(const Codegen *cg, const Place *p);
 // The only element of a tensor in model_run, as a C expression; NULL after a diagnostic.
 const char *tensor_element(Codegen *cg, const Value *v);
 // What a pointer points to: `x` for `(&x)`.
@@ -69,6 +71,8 @@ void run_close(Codegen *cg);
 // locals_print, puts it: in front of all, since C++ allows no goto past a declaration.
 void local_declare(Codegen *cg, LocalKind kind, const char *type, const char *name,
                    const char *value);
+// The same of an array, whose elements begin as 0.
+void local_declare_array(Codegen *cg, const char *type, const char *name, int64_t elements);
 void locals_print(const Codegen *cg, Text *out);
 
 // ---- declare.c ----------------------------------------------------------------------------------

@@ -158,6 +158,19 @@ static const char *number_declare(Codegen *cg, const Value *number, const char *
 	return arena_printf(cg->arena, "(&%s)", var);
 }
 
+// The same of an array of a few elements.
+static const char *array_declare(Codegen *cg, const Value *array, const char *type)
+{
+	int64_t elements = 0;
+	const char *var = names_unique(&cg->locals, value_stem(cg, array));
+	type_const_numel(array->type, &elements);
+	if (cg->scoped && !cg->in_rounds && array->def && !pointer_map_get(&cg->widely, array))
+		run_line(cg, 1, "%s %s[%" PRId64 "];", type, var, elements);
+	else
+		local_declare_array(cg, arena_printf(cg->arena, "%s ", type), var, elements);
+	return var;
+}
+
 // The parameter that was the first to be asked for of those that lie where this one does, and are
 // of its type: all have one pointer.
 static const Value *same_weights(Codegen *cg, const Place *p)
@@ -186,7 +199,7 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 	const char *type = dtype_c_memory(p.root->type->dtype);
 	if (p.moving)
 		return moving_as(cg, moving_find(cg, &p), p.root->type->dtype);
-	const Value *local = number_local(cg, &p);
+	const Value *local = variable_local(cg, &p);
 	const char *e = local ? type : place_expression(cg, &p, type);
 	if (!e)
 		return no_place(cg, p.root);
@@ -194,7 +207,8 @@ const char *tensor_pointer(Codegen *cg, const Value *v)
 	if (local && local != p.root) {
 		name = tensor_pointer(cg, local);
 	} else if (local) {
-		name = number_declare(cg, local, type);
+		name = number_local(cg, &p) ? number_declare(cg, local, type)
+		                            : array_declare(cg, local, type);
 	} else if (p.kind == PLACE_WORKSPACE || (p.kind == PLACE_PARAM && !weights_are_arrays(cg))) {
 		const Value *same = p.kind == PLACE_PARAM ? same_weights(cg, &p) : p.root;
 		if (same != p.root)

@@ -151,6 +151,8 @@ const char *nest_number(KernelFunc *k);
 // of its results, and, once they hold everything, stores of these. Where result i is put together.
 int64_t nest_tiny_elements(const Nest *n);
 void nest_tiny_declare(Nest *n, int64_t elements);
+// Each round of the loop at `level` of such a nest, by `print`, where they are few (`done`).
+bool nest_rounds_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
 void nest_tiny_store(Nest *n, int64_t elements);
 const char *nest_result(Nest *n, int i);
 

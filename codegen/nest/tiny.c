@@ -8,8 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-// The most elements, and rounds of reductions.
-enum { TINY_ELEMENTS = 8, TINY_WORK = 64 };
+// The most elements, and rounds of reductions; and the most elements that are written out, which
+// gcc does not take for vectors then, to take them apart again.
+enum { TINY_ELEMENTS = 8, TINY_WORK = 64, WRITTEN_ELEMENTS = 4 };
 
 const char *nest_result(Nest *n, int i)
 {
@@ -65,8 +66,50 @@ int64_t nest_tiny_elements(const Nest *n)
 	return elements;
 }
 
+// Whether the loop at `level` is written out. What holds loops itself is not.
+static bool loop_is_written(const Nest *n, int level)
+{
+	const Loop *loop = &n->loops[level];
+	int64_t elements;
+	if (!n->tiny || loop->first || loop->step || !dim_is_const(loop->extent) ||
+	    !type_const_numel(n->op->results[0].type, &elements) || elements > WRITTEN_ELEMENTS)
+		return false;
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (op->nregion)
+			return false;
+	return n->s.nspan < (int)COUNT_OF(n->s.spans);
+}
+
+bool nest_rounds_print(Nest *n, int level, int depth, NestPrint *print, bool *done)
+{
+	Loop *loop = &n->loops[level];
+	*done = loop_is_written(n, level);
+	if (!*done)
+		return true;
+	IndexSpan *span = &n->s.spans[n->s.nspan++];
+	bool ok = true;
+	loop->only = true;
+	for (int64_t i = 0; i < loop->extent->value && ok; i++) {
+		*span = (IndexSpan){loop->arg, i, i + 1};
+		loop->first = arena_printf(n->k->arena, "%" PRId64, i);
+		nest_renew(n);
+		ok = print(n, level, depth);
+	}
+	loop->first = NULL;
+	loop->only = false;
+	n->s.nspan--;
+	nest_renew(n);
+	return ok;
+}
+
 void nest_tiny_store(Nest *n, int64_t elements)
 {
+	for (int64_t e = 0; e < elements && elements <= WRITTEN_ELEMENTS; e++)
+		for (int i = 0; i < n->op->nresult; i++)
+			text_line(n->out, 1, "%s[%" PRId64 "] = %s[%" PRId64 "];", kernel_result(n->k, i), e,
+			          nest_result(n, i), e);
+	if (elements <= WRITTEN_ELEMENTS)
+		return;
 	text_line(n->out, 1, "for (int64_t i = 0; i < %" PRId64 "; i++) {", elements);
 	for (int i = 0; i < n->op->nresult; i++)
 		text_line(n->out, 2, "%s[i] = %s[i];", kernel_result(n->k, i), nest_result(n, i));

@@ -1,14 +1,15 @@
 // Single numbers in the function that a program becomes: tensors of one element in the workspace
 // are variables where there are loops and branches, and nests that compute nothing else are
-// statements. So a counter lives in a register, and a condition reads as one. Called by the
-// printers.
+// statements. So a counter lives in a register, and a condition reads as one. Tensors of a few
+// elements are arrays of this function, where nests alone deal with them: as these are inlined, the
+// elements live in registers, too. Called by the printers.
 #include "lower/analysis/numbers.h"
 #include "lower/analysis/places.h"
 #include "lower/pass/rewrite.h"
 
 #include <string.h>
 
-enum { MAX_STATEMENTS = 16, MAX_DEPTH = 4 };
+enum { MAX_STATEMENTS = 16, MAX_DEPTH = 4, FEW = 8 };
 enum { POSITION = 1 }; // operand of loop.update
 
 // ---- which values are one variable --------------------------------------------------------------
@@ -49,12 +50,73 @@ static void memory_mark(Numbers *n, const Value *v)
 	pointer_map_set(&n->in_memory, root, root);
 }
 
+static bool value_is_few(const Value *v)
+{
+	int64_t n;
+	return type_is_tensor(v->type) && type_const_numel(v->type, &n) && n > 1 && n <= FEW &&
+	       !dtype_is_complex(v->type->dtype);
+}
+
+// Whether the operation reads and writes elements, and nothing around them, as kernels may.
+static bool op_takes_elements(const Op *op)
+{
+	return op->code == OP_LOOP_NEST || op->code == OP_LOOP_UPDATE || op->code == OP_PD_FETCH ||
+	       (op->info->traits & (TRAIT_VIEW | TRAIT_TERMINATOR));
+}
+
+static bool same_elements(const Type *a, const Type *b)
+{
+	int64_t n, m;
+	return a->dtype == b->dtype && type_const_numel(a, &n) && type_const_numel(b, &m) && n == m;
+}
+
+// Values that are no array of elements, or not like the one that names the variable, keep all that
+// lies with them in memory.
+static void place_mark(Numbers *n, const Value *v, bool elements)
+{
+	if (!v || !type_is_tensor(v->type))
+		return;
+	const Place p = value_place(v);
+	const Value *name = class_of(n, p.root);
+	if (p.kind == PLACE_PARAM && name == p.root)
+		return;
+	if (!elements || p.kind != PLACE_WORKSPACE || p.moving || p.state || p.slot ||
+	    !value_is_few(p.root) || !value_is_few(name) || !same_elements(p.root->type, name->type))
+		pointer_map_set(&n->in_place, name, name);
+}
+
+// What an operation reads, in its regions, too.
+static void reads_mark(Numbers *n, const Op *op, bool elements)
+{
+	for (int i = 0; i < op->noperand; i++)
+		place_mark(n, op_operand(op, i), elements && !(op_updates(op) && i == 0));
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *in = b->first; in; in = in->next)
+				reads_mark(n, in, elements);
+}
+
+static void places_mark(Numbers *n, const Op *module)
+{
+	for (const Block *b = module->regions[0].first; b; b = b->next) {
+		for (int i = 0; i < b->narg; i++)
+			place_mark(n, b->args[i], true);
+		for (const Op *op = b->first; op; op = op->next) {
+			const bool elements = op_takes_elements(op);
+			for (int i = 0; i < op->nresult; i++)
+				place_mark(n, &op->results[i], elements && !op_updates(op));
+			reads_mark(n, op, elements);
+		}
+	}
+}
+
 void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted)
 {
 	const Region *r = &module->regions[0];
 	*n = (Numbers){.variables = wanted && r->first != r->last};
 	pointer_map_init(&n->classes, a);
 	pointer_map_init(&n->in_memory, a);
+	pointer_map_init(&n->in_place, a);
 	for (const Block *b = r->first; n->variables && b; b = b->next) {
 		if (b->last && b->last->nsucc)
 			classes_join(n, b->last);
@@ -65,6 +127,8 @@ void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted)
 				memory_mark(n, op_operand(op, 0));
 				memory_mark(n, &op->results[0]);
 			}
+	if (n->variables)
+		places_mark(n, module);
 }
 
 const Value *number_variable(const Numbers *n, const Place *p)
@@ -74,6 +138,14 @@ const Value *number_variable(const Numbers *n, const Place *p)
 		return NULL;
 	const Value *root = class_of(n, p->root);
 	return pointer_map_get(&n->in_memory, root) ? NULL : root;
+}
+
+const Value *array_variable(const Numbers *n, const Place *p)
+{
+	if (!n->variables || p->kind != PLACE_WORKSPACE || !value_is_few(p->root))
+		return NULL;
+	const Value *root = class_of(n, p->root);
+	return pointer_map_get(&n->in_place, root) ? NULL : root;
 }
 
 // ---- constants ----------------------------------------------------------------------------------

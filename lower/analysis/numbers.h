@@ -1,6 +1,6 @@
-// Which tensors of one element are variables, which constants and nests need no memory or function,
-// which sums cannot overflow, which positions need no check. Leaves the IR as it was. Uses ir/core;
-// for printers, behind the plan.
+// Which tensors of one element, or of a few, are variables, which constants and nests need no
+// memory or function, which sums cannot overflow, which positions need no check. Leaves the IR as
+// it was. Uses ir/core; for printers, behind the plan.
 #ifndef PDCC_LOWER_ANALYSIS_NUMBERS_H
 #define PDCC_LOWER_ANALYSIS_NUMBERS_H
 
@@ -9,8 +9,9 @@
 
 typedef struct Numbers {
 	bool variables;       // single numbers are variables
-	PointerMap classes;   // value of one element -> another that is the same variable
-	PointerMap in_memory; // such values that are none
+	PointerMap classes;   // value -> another that is the same variable
+	PointerMap in_memory; // values of one element that are none
+	PointerMap in_place;  // values of a few elements that are none
 } Numbers;
 
 // `wanted`: whether there are variables where a program has several blocks.
@@ -18,6 +19,9 @@ void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted);
 // The value that names the variable in which a tensor of one element lives; NULL: it lies in
 // memory.
 const Value *number_variable(const Numbers *n, const Place *p);
+// The same of a few elements that nests alone compute and read: they are a local array, which C
+// compilers keep in registers.
+const Value *array_variable(const Numbers *n, const Place *p);
 // Whether a nest computes single numbers and is printed where it is called.
 bool nest_is_statement(const Numbers *numbers, const Op *op);
 // Whether v is a constant of one element; and whether all that is done with it is that branches
