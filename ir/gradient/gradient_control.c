@@ -81,6 +81,35 @@ Value *dual_taken(const GradientJob *g, Value *v)
 
 // ---- pd.if, pd.case -----------------------------------------------------------------------------
 
+// What the copy of a side gives, as operands of a mark behind it: its gradient puts other
+// operations in the place of some.
+static Op *mark_given(const GradientJob *g, Builder *b, const Block *body, ValueMap *m)
+{
+	Op *marks = op_new(b->ctx, OP_CF_YIELD, b->loc, 0, NULL, 0, NULL, 0, 0);
+	op_append(b->block, marks);
+	for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++)
+		op_add_operand(marks, value_map_get(m, op_operand(body->last, i)));
+	return marks;
+}
+
+// Branches in the side are taken on what the branch around them has given, where it has: that was
+// computed already.
+static void read_given(const GradientJob *g, Op *marks)
+{
+	for (int i = 0; i < marks->noperand; i++) {
+		const Value *given = op_operand(marks, i);
+		Value *known = op_result(g->op, i);
+		if (!given->def || given->def->block != marks->block || given->type != known->type)
+			continue;
+		for (Use *u = given->uses, *next; u; u = next) {
+			next = u->next;
+			if (op_is_branch(u->user) && u->index == 0)
+				op_set_operand(u->user, 0, known);
+		}
+	}
+	op_erase(marks);
+}
+
 // One side: the region again, and what it gives to each of the captured values.
 static bool if_side(GradientJob *g, const Region *from, Region *to, const Captures *k,
                     Value *const *taken, Value *const *dv)
@@ -100,7 +129,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 		control_copy(&b, body, m);
 		const FoundSizes sizes = found_sizes_in(g->op, from);
 		found_sizes_rename(c, &sizes, to);
-		Op *first = b.block->first, *last = b.block->last;
+		Op *first = b.block->first, *last = b.block->last, *marks = mark_given(g, &b, body, m);
 		for (int i = 0; i < body->last->noperand && i < g->op->nresult; i++) {
 			Value *given = value_map_get(m, op_operand(body->last, i)),
 				  *dg = value_as(&b, dv[i], given->type);
@@ -109,6 +138,7 @@ static bool if_side(GradientJob *g, const Region *from, Region *to, const Captur
 		}
 		if (first && !gradient_ops(&b, d, first, last))
 			return false;
+		read_given(g, marks);
 	}
 	for (int i = 0; i < k->n; i++)
 		out[i] = dual_or_zero(&b, d, k->list[i]);
@@ -139,6 +169,7 @@ bool gradient_hook_if(GradientJob *g)
 	Op *back = op_new(c, op->code, op->loc, k.n, types, 1, &cond, parts, 0);
 	for (int i = 0; i < op->nattr; i++)
 		op_set_attr(back, op->attrs[i].name, op->attrs[i].attr);
+	op_set_attr(back, "kept", NULL);
 	builder_insert(g->b, back);
 	for (int r = 0; r < parts; r++)
 		if (!if_side(g, &op->regions[r], &back->regions[r], &k, taken, dv))

@@ -389,6 +389,8 @@ bool gradient_hook_while(GradientJob *g)
 	if (!captures_kept(g->op, &l.k))
 		return false;
 	loop_find_slots(&l);
+	if (!l.slots)
+		loop_hand_on_asked(&l);
 	count_and_push(&l);
 	if (!back_loop(&l))
 		return false;

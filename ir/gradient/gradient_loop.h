@@ -43,6 +43,9 @@ Value *loop_start(Loop *l, Builder *b, int var, Value *round, bool *ok);
 // A stand-in in the body of the loop backwards for what the round forward has as `kept`.
 Value *loop_save(Loop *l, Block *body, const Type *t, Value *kept);
 
+// gradient_asked.c: branches of the round hand on what those inside of them are taken on.
+void loop_hand_on_asked(Loop *l);
+
 // gradient_log.c: whether what a round does to this variable, an array, can be undone.
 // loop_take_back puts that in front of a round backwards where `saved` arrays are read; loop_note,
 // once all that is pushed is, has the loop forward note what it takes. False after a diagnostic.
