@@ -171,6 +171,19 @@ static bool copy_must_wait(const Edge *e, const Moved *m)
 	return false;
 }
 
+enum { FEW_COPIED = 4 };
+
+// What a copy writes or reads is a local array of a few elements: each by itself, for gcc makes a
+// vector of a memcpy, and memory of the array. 0: it is none, or there are more.
+static int64_t elements_alone(const Edge *e, const Moved *m)
+{
+	int64_t n;
+	if (m->from.moving || !type_const_numel(m->arg->type, &n) || n > FEW_COPIED ||
+	    (!variable_local(e->cg, &m->to) && !variable_local(e->cg, &m->from)))
+		return 0;
+	return n;
+}
+
 static bool copy_print(const Edge *e, Moved *m)
 {
 	Codegen *cg = e->cg;
@@ -191,9 +204,12 @@ static bool copy_print(const Edge *e, Moved *m)
 	                                  : tensor_pointer(cg, m->value);
 	if (!to || !from)
 		return false;
+	const int64_t alone = elements_alone(e, m);
+	for (int64_t i = 0; i < alone; i++)
+		run_line(cg, e->depth, "%s[%" PRId64 "] = %s[%" PRId64 "];", to, i, from, i);
 	if (type_const_numel(t, &n) && n == 1)
 		run_line(cg, e->depth, "*%s = *%s;", to, from);
-	else
+	else if (!alone)
 		run_line(cg, e->depth, "memcpy(%s, %s, (size_t)%s);", to, from, dim_in_run(cg, bytes));
 	return true;
 }
