@@ -165,7 +165,7 @@ static const char *array_declare(Codegen *cg, const Value *array, const char *ty
 	const char *var = names_unique(&cg->locals, value_stem(cg, array));
 	type_const_numel(array->type, &elements);
 	if (cg->scoped && !cg->in_rounds && array->def && !pointer_map_get(&cg->widely, array))
-		run_line(cg, 1, "%s %s[%" PRId64 "];", type, var, elements);
+		run_line(cg, 1, "%s %s[%" PRId64 "] = {0};", type, var, elements);
 	else
 		local_declare_array(cg, arena_printf(cg->arena, "%s ", type), var, elements);
 	return var;
