@@ -474,6 +474,10 @@ bool spans_exact(const Scalars *s, const Value *index, int64_t *at);
 // The operand that an index's limit, maximum or minimum, is wherever the region is being printed
 // (NULL: not known); where along arg it turns from one to the other. spans.c.
 const Value *spans_limit(const Scalars *s, const Op *op);
+// Where along arg a comparison of positions is decided: until at[0] it is one thing, from at[1] the
+// other, whatever the loops within are at. The one place where two are equal. spans.c.
+bool spans_compared(const Scalars *s, const Op *op, const Value *arg, int64_t at[2]);
+bool spans_equal(const Scalars *s, const Op *op, const Value *arg, int64_t *at);
 bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at);
 // Of a position that is divided by a constant: the index which, with *shift, is the rest wherever
 // the region is being printed (NULL: not known); where along arg the quotient becomes another,

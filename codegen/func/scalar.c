@@ -634,7 +634,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 {
 	int64_t at;
 	if (op->code != OP_LOOP_CONSTANT && spans_exact(s, &op->results[0], &at))
-		return arena_printf(s->k->arena, "%" PRId64, at);
+		return scalar_int(s->k->arena, op->results[0].type, at);
 	const Value *limit = spans_limit(s, op);
 	if (limit)
 		return scalars_name(s, limit);

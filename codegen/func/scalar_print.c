@@ -82,8 +82,9 @@ static bool load_stands_apart(const Scalars *s, const Op *op, const Use *use)
 
 static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool may)
 {
+	int64_t at;
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM ||
-	    guard_is_silent(op))
+	    guard_is_silent(op) || spans_exact(s, &op->results[0], &at))
 		return true;
 	if (!may || value_use_count(&op->results[0]) != 1)
 		return false;

@@ -37,6 +37,19 @@ static bool span_of_arg(const Scalars *s, const Value *v, Between *out)
 	return false;
 }
 
+// A loop of known length says between what its index is, wherever it runs; one index of several
+// that are merged has no such meaning.
+static bool loop_of_arg(const Scalars *s, const Value *v, Between *out)
+{
+	const Op *loop = v->block ? v->block->region->op : NULL;
+	if (!loop || loop->code != OP_LOOP_REDUCE || pointer_map_get(&s->merged, v) ||
+	    (v->index && pointer_map_get(&s->merged, v->block->args[v->index - 1])))
+		return false;
+	const Dim *extent = op_attr(loop, "extents")->dims[v->index];
+	*out = (Between){0, extent->value - 1};
+	return dim_is_const(extent) && extent->value >= 1;
+}
+
 static Between scaled(Between x, int64_t by)
 {
 	return by < 0 ? (Between){x.hi * by, x.lo * by} : (Between){x.lo * by, x.hi * by};
@@ -80,21 +93,12 @@ static bool between(const Scalars *s, const Value *v, int depth, Between *out)
 		*out = (Between){c, c};
 		return true;
 	}
-	if (span_of_arg(s, v, out))
+	if (span_of_arg(s, v, out) || loop_of_arg(s, v, out))
 		return true;
 	const Op *op = v->def;
 	return op && op->noperand == 2 && depth < MAX_LIMITS &&
 	       between(s, op_operand(op, 0), depth + 1, &x) &&
 	       between(s, op_operand(op, 1), depth + 1, &y) && combined(op, x, y, out);
-}
-
-bool spans_exact(const Scalars *s, const Value *index, int64_t *at)
-{
-	Between b;
-	if (index->type->kind != TY_INDEX || !between(s, index, 0, &b) || b.lo != b.hi)
-		return false;
-	*at = b.lo;
-	return true;
 }
 
 // 1: x < y always, 0: never, -1: not known.
@@ -166,49 +170,134 @@ const Value *spans_limit(const Scalars *s, const Op *op)
 	return first ? op_operand(op, 0) : second ? op_operand(op, 1) : NULL;
 }
 
-static bool lines_combined(const Op *op, const int64_t *x, const int64_t *y, int64_t *a)
+// slope * arg + rest, whose loops of their own say between what it is.
+typedef struct Line {
+	int64_t slope;
+	Between rest;
+} Line;
+
+static bool lines_combined(const Op *op, Line x, Line y, Line *out)
 {
-	const int64_t sign = op->code == OP_PD_SUBTRACT ? -1 : 1;
-	if (op->code == OP_PD_MULTIPLY) {
-		a[0] = x[0] * y[1];
-		a[1] = x[1] * y[1];
-		return !y[0];
+	const int64_t by = y.rest.lo;
+	switch (op->code) {
+	case OP_PD_ADD:
+		*out = (Line){x.slope + y.slope, {x.rest.lo + y.rest.lo, x.rest.hi + y.rest.hi}};
+		return true;
+	case OP_PD_SUBTRACT:
+		*out = (Line){x.slope - y.slope, {x.rest.lo - y.rest.hi, x.rest.hi - y.rest.lo}};
+		return true;
+	case OP_PD_MULTIPLY:
+		*out = (Line){x.slope * by, scaled(x.rest, by)};
+		return !y.slope && by == y.rest.hi;
+	default: return false;
 	}
-	a[0] = x[0] + sign * y[0];
-	a[1] = x[1] + sign * y[1];
-	return op->code == OP_PD_ADD || op->code == OP_PD_SUBTRACT;
 }
 
-// v as a line over arg, a[0] * arg + a[1], all limits on the way being decided.
-static bool line_of(const Scalars *s, const Value *v, const Value *arg, int depth, int64_t *a)
+// v as a line over arg, all limits on the way being decided.
+static bool line_of(const Scalars *s, const Value *v, const Value *arg, int depth, Line *out)
 {
-	int64_t x[2], y[2];
+	Line x, y;
+	int64_t c = 0;
 	const Op *op = v->def;
-	a[0] = v == arg;
-	a[1] = 0;
-	if (v == arg || index_constant(v, &a[1]))
+	if (v == arg || index_constant(v, &c)) {
+		*out = (Line){v == arg, {c, c}};
 		return true;
+	}
+	*out = (Line){0};
 	if (!op || op->noperand != 2 || depth >= MAX_LIMITS)
-		return false;
+		return loop_of_arg(s, v, &out->rest);
 	const Value *chosen = spans_limit(s, op);
 	if (chosen)
-		return line_of(s, chosen, arg, depth + 1, a);
-	return line_of(s, op_operand(op, 0), arg, depth + 1, x) &&
-	       line_of(s, op_operand(op, 1), arg, depth + 1, y) && lines_combined(op, x, y, a);
+		return line_of(s, chosen, arg, depth + 1, out);
+	return line_of(s, op_operand(op, 0), arg, depth + 1, &x) &&
+	       line_of(s, op_operand(op, 1), arg, depth + 1, &y) && lines_combined(op, x, y, out);
+}
+
+// x - y as such a line.
+static bool line_between(const Scalars *s, const Value *x, const Value *y, const Value *arg,
+                         Line *out)
+{
+	Line a, b;
+	if (x->type->kind != TY_INDEX || !line_of(s, x, arg, 0, &a) || !line_of(s, y, arg, 0, &b))
+		return false;
+	*out = (Line){a.slope - b.slope, {a.rest.lo - b.rest.hi, a.rest.hi - b.rest.lo}};
+	return true;
+}
+
+// Whether op takes from a position another that moves with it.
+static bool distance(const Scalars *s, const Op *op, int64_t *at)
+{
+	Line l;
+	for (int i = s->nspan; op && op->code == OP_PD_SUBTRACT && i-- > 0;)
+		if (line_between(s, op_operand(op, 0), op_operand(op, 1), s->spans[i].arg, &l) &&
+		    !l.slope && l.rest.lo == l.rest.hi) {
+			*at = l.rest.lo;
+			return true;
+		}
+	return false;
+}
+
+bool spans_exact(const Scalars *s, const Value *index, int64_t *at)
+{
+	Between b;
+	if (index->type->kind != TY_INDEX)
+		return false;
+	if (!between(s, index, 0, &b) || b.lo != b.hi)
+		return distance(s, index->def, at);
+	*at = b.lo;
+	return true;
+}
+
+// From where on slope * at >= height, for a slope above 0.
+static int64_t reached(int64_t slope, int64_t height)
+{
+	return height > 0 ? (height + slope - 1) / slope : -(-height / slope);
+}
+
+// -l where l < 0 is no less than that l + 1 is above 0, for whole numbers.
+static Line line_opposite(Line l)
+{
+	return (Line){-l.slope, {-l.rest.hi - 1, -l.rest.lo - 1}};
+}
+
+bool spans_compared(const Scalars *s, const Op *op, const Value *arg, int64_t at[2])
+{
+	Line l;
+	const bool turned = op->code == OP_PD_GREATER_THAN || op->code == OP_PD_GREATER_EQUAL,
+			   or_equal = op->code == OP_PD_LESS_EQUAL || op->code == OP_PD_GREATER_EQUAL;
+	if ((op->code != OP_PD_LESS_THAN && !turned && !or_equal) ||
+	    !line_between(s, op_operand(op, turned), op_operand(op, !turned), arg, &l) || !l.slope)
+		return false;
+	// l < 0: always while even the most of the rest is below, never once the least of it is not.
+	l.rest.lo -= or_equal;
+	l.rest.hi -= or_equal;
+	if (l.slope < 0)
+		l = line_opposite(l);
+	at[0] = reached(l.slope, -l.rest.hi);
+	at[1] = reached(l.slope, -l.rest.lo);
+	return true;
+}
+
+bool spans_equal(const Scalars *s, const Op *op, const Value *arg, int64_t *at)
+{
+	Line l;
+	if ((op->code != OP_PD_EQUAL && op->code != OP_PD_NOT_EQUAL) ||
+	    !line_between(s, op_operand(op, 0), op_operand(op, 1), arg, &l) || !l.slope ||
+	    l.rest.lo != l.rest.hi || l.rest.lo % l.slope)
+		return false;
+	*at = -l.rest.lo / l.slope;
+	return true;
 }
 
 bool spans_crossing(const Scalars *s, const Op *op, const Value *arg, int64_t *at)
 {
-	int64_t x[2], y[2];
+	Line l;
 	if ((op->code != OP_PD_MAXIMUM && op->code != OP_PD_MINIMUM) ||
 	    op->results[0].type->kind != TY_INDEX || spans_limit(s, op) ||
-	    !line_of(s, op_operand(op, 0), arg, 0, x) || !line_of(s, op_operand(op, 1), arg, 0, y) ||
-	    x[0] == y[0])
+	    !line_between(s, op_operand(op, 0), op_operand(op, 1), arg, &l) || !l.slope ||
+	    l.rest.lo != l.rest.hi)
 		return false;
-	// slope * at >= height from there on
-	const int64_t slope = x[0] > y[0] ? x[0] - y[0] : y[0] - x[0];
-	const int64_t height = x[0] > y[0] ? y[1] - x[1] : x[1] - y[1];
-	*at = height > 0 ? (height + slope - 1) / slope : -(-height / slope);
+	*at = l.slope > 0 ? reached(l.slope, -l.rest.lo) : reached(-l.slope, l.rest.lo);
 	return true;
 }
 
@@ -240,10 +329,12 @@ const Value *spans_rest(const Scalars *s, const Op *op, int64_t *shift)
 bool spans_turn(const Scalars *s, const Op *op, const Value *arg, int64_t least, int64_t *at)
 {
 	Between x;
-	int64_t by, a[2];
+	Line l;
+	int64_t by;
 	if (!division(s, op, &x, &by) || by < least || x.hi / by - x.lo / by > MAX_TURNS ||
-	    x.lo / by == x.hi / by || !line_of(s, op_operand(op, 0), arg, 0, a) || a[0] <= 0)
+	    x.lo / by == x.hi / by || !line_of(s, op_operand(op, 0), arg, 0, &l) || l.slope <= 0 ||
+	    l.rest.lo != l.rest.hi)
 		return false;
-	*at = ((x.lo / by + 1) * by - a[1] + a[0] - 1) / a[0];
+	*at = reached(l.slope, (x.lo / by + 1) * by - l.rest.lo);
 	return true;
 }

@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+// Elements of a window whose best is looked for without branches: of more, few are better than all
+// before them.
+enum { MAX_WINDOW = 32 };
+
 ReduceKind reduce_kind(const Op *op)
 {
 	return (ReduceKind)op_enum(op, "kind");
@@ -98,7 +102,8 @@ bool accumulator_stays_nan(const Accumulator *a)
 }
 
 // One more element of which the position is kept if it is better. In lanes by a mask: of two
-// choices gcc makes a vector of bool between them, and takes it apart. `ties`: it may stand before
+// choices gcc makes a vector of bool between them, and takes it apart. Of a window, too: gcc would
+// make a branch of them, which nobody can foretell in a few elements. `ties`: it may stand before
 // what is kept, and is better then if it is as good. `last`: nothing more comes, and nobody reads
 // the best itself.
 static void accumulate_position(Scalars *s, const Accumulator *a, const char *acc,
@@ -107,15 +112,17 @@ static void accumulate_position(Scalars *s, const Accumulator *a, const char *ac
 {
 	const char *best = a->best, *sign = a->kind == REDUCE_ARGMAX ? ">" : "<";
 	const char *better = kernel_local(s->k, "v");
-	if (a->narrow) {
+	if (a->narrow || a->window) {
+		const char *whole = a->narrow ? "int32_t" : "int64_t";
 		const char *tie = ties ? arena_printf(s->k->arena, " || (%s == %s && %s < %s)", value, best,
 		                                      index, acc)
 		                       : "";
-		text_line(out, depth, "const int32_t %s = -(%s %s %s%s);", better, value, sign, best, tie);
+		text_line(out, depth, "const %s %s = -(%s %s %s%s);", whole, better, value, sign, best,
+		          tie);
 		if (!last)
 			text_line(out, depth, "%s = %s %s %s ? %s : %s;", best, value, sign, best, value, best);
-		text_line(out, depth, "%s = (%s & ~%s) | ((int32_t)%s & %s);", acc, acc, better, index,
-		          better);
+		text_line(out, depth, "%s = (%s & ~%s) | (%s%s & %s);", acc, acc, better,
+		          a->narrow ? "(int32_t)" : "", index, better);
 		return;
 	}
 	text_line(out, depth, "const bool %s = %s %s %s;", better, value, sign, best);
@@ -151,15 +158,21 @@ static void accumulate(Scalars *s, const Accumulator *a, const char *acc, const 
 	}
 }
 
-bool reduce_positions_are_short(const Op *op)
+// Whether it goes over at most so many elements.
+static bool reduces_at_most(const Op *op, int64_t most)
 {
 	const Attr *extents = op_attr(op, "extents");
 	int64_t n = 1;
-	for (int i = 0; i < extents->n && n <= INT32_MAX; i++)
+	for (int i = 0; i < extents->n && n <= most; i++)
 		n = dim_is_const(extents->dims[i]) && extents->dims[i]->value <= INT32_MAX
 		        ? n * extents->dims[i]->value
 		        : INT64_MAX;
-	return n <= INT32_MAX;
+	return n <= most;
+}
+
+bool reduce_positions_are_short(const Op *op)
+{
+	return reduces_at_most(op, INT32_MAX);
 }
 
 // Declares an array of lanes that begin with `neutral`. Zeros are an initialiser: of a loop gcc
@@ -193,6 +206,7 @@ bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int d
 		text_line(out, depth, "%s %s = %s;", type, a->name, arg ? "0" : neutral);
 		if (arg)
 			text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), value, neutral);
+		a->window = arg && k->target->vector && reduces_at_most(op, MAX_WINDOW);
 		a->element = a->name;
 		a->best = value;
 		return true;

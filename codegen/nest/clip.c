@@ -78,6 +78,8 @@ static bool comparison_clip(Clip *c, const Op *op)
 static bool predicate_clip(Clip *c, const Value *pred)
 {
 	const Op *op = pred->def;
+	if (spans_know(&c->n->s, pred) == 1)
+		return true;
 	if (op && op->code == OP_PD_LOGICAL_AND)
 		return predicate_clip(c, op_operand(op, 0)) && predicate_clip(c, op_operand(op, 1));
 	return op && comparison_clip(c, op);

@@ -70,7 +70,8 @@ static void group_add(LaneTile *l, const Op *op)
 static bool outlives(const LaneTile *l, const Op *op, const BlockEnd *end)
 {
 	for (const Use *u = op->results[0].uses; u; u = u->next)
-		if (!in_group(l, u->user) && !(end && u->user == end->terminator))
+		if (!in_group(l, u->user) && !(end && u->user == end->terminator) &&
+		    (!u->user->nresult || nest_needed(l->n, u->user)))
 			return true;
 	return false;
 }

@@ -21,12 +21,21 @@ static bool counts_differ(const Nest *n, const Block *b)
 	return false;
 }
 
+// How long the row is; 0: that is not known.
+static int64_t row_length(const Loop *inner)
+{
+	if (inner->part)
+		return inner->part->to - inner->part->from;
+	return dim_is_const(inner->extent) && !inner->end ? inner->extent->value : 0;
+}
+
 bool nest_wants_lanes(Nest *n)
 {
 	const Loop *inner = &n->loops[n->nloop - 1];
 	if (counts_differ(n, n->body))
 		return false;
-	if (n->k->target->simt || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES))
+	if (n->k->target->simt || (dim_is_const(inner->extent) && inner->extent->value < MIN_LANES) ||
+	    (inner->part && row_length(inner) < n->k->target->lanes))
 		return false;
 	Strides out = {0}, in = {0};
 	bool any = false;
@@ -74,11 +83,13 @@ static int tile_lanes(const Nest *n)
 static int tile_width(const Nest *n, int lanes)
 {
 	const Loop *inner = &n->loops[n->nloop - 1];
-	const int64_t row = dim_is_const(inner->extent) ? inner->extent->value : 0;
+	const int64_t row = inner->part                   ? row_length(inner)
+	                    : dim_is_const(inner->extent) ? inner->extent->value
+	                                                  : 0;
 	if (row >= 2 * lanes && accumulates_once(n))
 		return 2 * lanes;
 	const int64_t whole = lane_stores_sums(n) ? lanes : 2 * lanes - 1;
-	return row > 0 && row <= whole && !inner->end ? (int)row : lanes;
+	return row > 0 && row <= whole && row_length(inner) ? (int)row : lanes;
 }
 
 // What is left of a row of known length: a tile, a vector, then lanes that fill none. `j`: where,
@@ -90,15 +101,17 @@ static bool rest_print(LaneTile *l, int rest, int width, int lanes, const char *
 	const int whole = rest >= width ? width : rest >= lanes ? lanes : rest;
 	if (!rest)
 		return true;
-	if (!inner->end)
-		j = arena_printf(n->k->arena, "%" PRId64, inner->extent->value - rest);
-	if (inner->end)
+	const bool known = row_length(inner) > 0;
+	if (known)
+		j = arena_printf(n->k->arena, "%" PRId64,
+		                 (inner->part ? inner->part->to : inner->extent->value) - rest);
+	if (!known)
 		text_line(n->out, depth, "if (%s + %d <= %s) {", j, whole, inner->end);
 	else
 		text_line(n->out, depth, "{");
 	if (!lane_tile_print(l, whole, j, depth + 1))
 		return false;
-	if (inner->end && rest > whole)
+	if (!known && rest > whole)
 		text_line(n->out, depth + 1, "%s += %d;", j, whole);
 	text_line(n->out, depth, "}");
 	return rest_print(l, rest - whole, width, lanes, j, depth);
@@ -119,12 +132,14 @@ static bool elements_print(Nest *n, const char *j, const char *extent, int depth
 static bool row_print(LaneTile *l, int length, int width, int lanes, int depth)
 {
 	Nest *n = l->n;
+	const Loop *inner = &n->loops[n->nloop - 1];
+	const int64_t from = inner->part ? inner->part->from : 0;
 	const int whole = length / width * width;
 	if (whole <= width)
 		return rest_print(l, length, width, lanes, NULL, depth);
 	const char *j = kernel_local(n->k, "i");
-	text_line(n->out, depth, "for (%s %s = 0; %s < %d; %s += %d) {", n->k->index, j, j, whole, j,
-	          width);
+	text_line(n->out, depth, "for (%s %s = %s; %s < %" PRId64 "; %s += %d) {", n->k->index, j,
+	          inner->first ? inner->first : "0", j, from + whole, j, width);
 	if (!lane_tile_print(l, width, j, depth + 1))
 		return false;
 	text_line(n->out, depth, "}");
@@ -140,8 +155,8 @@ bool nest_lanes_print(Nest *n, int depth)
 	const int lanes = tile_lanes(n), width = tile_width(n, lanes);
 	if (dim_is(inner->extent, width))
 		return lane_tile_print(&l, width, "0", depth);
-	if (known && !inner->end)
-		return row_print(&l, (int)inner->extent->value, width, lanes, depth);
+	if (row_length(inner))
+		return row_print(&l, (int)row_length(inner), width, lanes, depth);
 	const char *j = kernel_local(n->k, "i"),
 			   *extent = inner->end ? inner->end : kernel_dim(n->k, inner->extent);
 	text_line(n->out, depth, "int64_t %s = %s;", j, inner->first ? inner->first : "0");

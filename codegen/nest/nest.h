@@ -16,6 +16,7 @@ struct Loop {
 	const char *first, *end; // C expressions of a part of the range; NULL: all of it
 	const char *step;        // C expression; NULL: 1
 	bool only;               // of the part: one round, its index is `first`, without a for
+	const IndexSpan *part;   // in numbers; NULL: all of the range, or not known
 	int nlocal;              // names that stood before loop_open
 };
 
@@ -36,6 +37,7 @@ typedef struct Accumulator {
 	const char *best;    // argmax, argmin: where the best value is kept …
 	const char *bests;   // … in lanes: the array
 	bool narrow;         // argmax, argmin in lanes: positions are of 32 bits
+	bool window;         // … not in lanes: of few elements
 	bool masks;          // any, all in lanes: 0 and 1 of 32 bits
 	bool keeps_nan;      // max, min: once NaN, always NaN (see accumulator_keep_nan)
 } Accumulator;

@@ -31,25 +31,25 @@ static void cut_add(Cuts *c, int64_t at)
 	c->n++;
 }
 
-// Where a comparison of the index with a constant changes. That it is one number is asked for outer
-// loops only, whose rounds are tensors of a stack then.
-static void compare_cuts(const Op *op, const Value *arg, bool outer, Cuts *c)
+// Where comparisons of positions are decided, those of what is summed, too. That they are equal is
+// asked for outer loops only, whose rounds are tensors of a stack then.
+static void compare_cuts(const Nest *n, const Block *b, const Value *arg, bool outer, Cuts *c)
 {
-	const bool less = op->code == OP_PD_LESS_THAN, at_least = op->code == OP_PD_GREATER_EQUAL,
-			   more = op->code == OP_PD_GREATER_THAN, at_most = op->code == OP_PD_LESS_EQUAL;
-	const bool equal = outer && (op->code == OP_PD_EQUAL || op->code == OP_PD_NOT_EQUAL);
-	if (!less && !at_least && !more && !at_most && !equal)
-		return;
-	for (int side = 0; side < 2; side++) {
-		const Value *limit = op_operand(op, 1 - side);
-		int64_t at, offset;
-		if (!index_constant(limit, &at) || !index_of_arg(op_operand(op, side), arg, &offset))
+	int64_t at[2];
+	for (const Op *op = b->first; op; op = op->next) {
+		if (!op->nresult || !nest_needed(n, op))
 			continue;
-		// x < c and x >= c change at c, x <= c and x > c behind it; turned round, the others do.
-		const bool behind = (more || at_most) != (side == 1);
-		cut_add(c, at - offset + behind);
-		if (equal)
-			cut_add(c, at - offset + 1);
+		if (op->nregion)
+			compare_cuts(n, op->regions[0].first, arg, outer, c);
+		if (op->noperand != 2)
+			continue;
+		if (spans_compared(&n->s, op, arg, at)) {
+			cut_add(c, at[0]);
+			cut_add(c, at[1]);
+		} else if (outer && spans_equal(&n->s, op, arg, at)) {
+			cut_add(c, at[0]);
+			cut_add(c, at[0] + 1);
+		}
 	}
 }
 
@@ -83,6 +83,14 @@ static bool has_main_part(const Cuts *c)
 	return false;
 }
 
+static bool has_reductions(const Nest *n)
+{
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (op->nregion)
+			return true;
+	return false;
+}
+
 static bool may_be_cut(const Nest *n, const Loop *loop)
 {
 	return !n->k->cg->backend->device && !n->turned && !loop->first && !loop->step &&
@@ -98,17 +106,16 @@ static bool cuts_find(Nest *n, int level, Cuts *c)
 		return false;
 	c->at[1] = loop->extent->value;
 	c->n = 1;
-	const bool outer = level + 1 < n->nloop;
-	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->nregion)
-			return false;
-		if (op->nresult && op->noperand == 2 && nest_needed(n, op))
-			compare_cuts(op, loop->arg, outer, c);
-	}
+	const bool outer = level + 1 < n->nloop, sums = has_reductions(n);
+	if (outer && sums)
+		return false;
+	compare_cuts(n, n->body, loop->arg, outer, c);
 	if (!outer && c->n <= MAX_PARTS)
 		limit_cuts(n, loop, c);
 	if (c->n < 2 || c->n > MAX_PARTS)
 		return false;
+	if (sums) // borders on both sides of what has none
+		return c->n < MANY_PARTS && has_main_part(c);
 	// Outer loops: few choices are made by nest.c, unless there is one for each round.
 	return c->n >= MANY_PARTS ||
 	       (outer ? c->n == loop->extent->value
@@ -129,11 +136,13 @@ bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *don
 		loop->first = arena_printf(n->k->arena, "%" PRId64, span->from);
 		loop->end = arena_printf(n->k->arena, "%" PRId64, span->to);
 		loop->only = span->to == span->from + 1;
+		loop->part = span;
 		nest_renew(n);
 		ok = print(n, level, depth);
 	}
 	loop->first = loop->end = NULL;
 	loop->only = false;
+	loop->part = NULL;
 	n->s.nspan--;
 	nest_renew(n);
 	return ok;
