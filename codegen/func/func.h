@@ -465,10 +465,10 @@ bool expression_is_word(const char *e); // a name, or a number
 const char *load_index(Scalars *s, const Op *load);
 // Prints the operation as a declaration, or remembers its expression when one reader can hold it.
 bool scalar_op_print(Scalars *s, const Op *op, bool may_inline, int depth, Text *out);
-// 1: known true, 0: known false, -1: not known.
+// 1: known true, 0: known false, -1: not known. spans.c.
 int scalars_known(const Scalars *s, const Value *pred);
-// The same from the spans alone. spans.c.
-int spans_know(const Scalars *s, const Value *pred);
+// What `x && y` or `x || y`, not known itself, is where one of them is: the other; else NULL.
+const Value *scalars_rest(const Scalars *s, const Op *op);
 // Whether an index is one number wherever the region is being printed, and which. spans.c.
 bool spans_exact(const Scalars *s, const Value *index, int64_t *at);
 // The operand that an index's limit, maximum or minimum, is wherever the region is being printed

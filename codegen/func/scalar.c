@@ -112,14 +112,6 @@ const char *scalars_name(Scalars *s, const Value *v)
 	return name;
 }
 
-int scalars_known(const Scalars *s, const Value *pred)
-{
-	for (int i = 0; i < s->nknown; i++)
-		if (s->known[i] == pred)
-			return s->known_value[i];
-	return spans_know(s, pred);
-}
-
 // ---- loads --------------------------------------------------------------------------------------
 
 // The linear index by Horner's rule. Index arguments that a loop carries merged (nest.c) count
@@ -641,9 +633,11 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	const Value *rest = spans_rest(s, op, &at);
 	if (rest)
 		return index_shifted(s, scalars_name(s, rest), at);
-	const int known = op->code == OP_LOOP_LOAD_OR ? -1 : spans_know(s, &op->results[0]);
+	const int known = op->code == OP_LOOP_LOAD_OR ? -1 : scalars_known(s, &op->results[0]);
 	if (known >= 0)
 		return known ? "true" : "false";
+	if (scalars_rest(s, op))
+		return scalars_name(s, scalars_rest(s, op));
 	switch (op->code) {
 	case OP_LOOP_CONSTANT: return constant_expression(s, op);
 	case OP_LOOP_DIM: return kernel_dim(s->k, op_attr(op, "dim")->dim);

@@ -139,12 +139,16 @@ static int compared(const Scalars *s, const Op *op)
 static int known_at(const Scalars *s, const Value *pred, int depth)
 {
 	const Op *op = pred->def;
+	for (int i = 0; i < s->nknown; i++)
+		if (s->known[i] == pred)
+			return s->known_value[i];
 	if (!op || depth > MAX_DEPTH)
 		return -1;
 	const bool and = op->code == OP_PD_LOGICAL_AND;
+	if (op->code == OP_PD_LOGICAL_NOT)
+		return opposite(known_at(s, op_operand(op, 0), depth + 1));
 	if (!and&&op->code != OP_PD_LOGICAL_OR)
-		return op->code == OP_PD_LOGICAL_NOT ? opposite(known_at(s, op_operand(op, 0), depth + 1))
-		                                     : compared(s, op);
+		return s->nspan ? compared(s, op) : -1;
 	const int a = known_at(s, op_operand(op, 0), depth + 1),
 			  b = known_at(s, op_operand(op, 1), depth + 1);
 	if (a == !and || b == !and)
@@ -152,9 +156,19 @@ static int known_at(const Scalars *s, const Value *pred, int depth)
 	return a < 0 || b < 0 ? -1 : and;
 }
 
-int spans_know(const Scalars *s, const Value *pred)
+int scalars_known(const Scalars *s, const Value *pred)
 {
-	return s->nspan ? known_at(s, pred, 0) : -1;
+	return s->nspan || s->nknown ? known_at(s, pred, 0) : -1;
+}
+
+const Value *scalars_rest(const Scalars *s, const Op *op)
+{
+	if (op->code != OP_PD_LOGICAL_AND && op->code != OP_PD_LOGICAL_OR)
+		return NULL;
+	for (int i = 0; i < 2; i++)
+		if (scalars_known(s, op_operand(op, i)) >= 0)
+			return op_operand(op, 1 - i);
+	return NULL;
 }
 
 const Value *spans_limit(const Scalars *s, const Op *op)

@@ -78,7 +78,7 @@ static bool comparison_clip(Clip *c, const Op *op)
 static bool predicate_clip(Clip *c, const Value *pred)
 {
 	const Op *op = pred->def;
-	if (spans_know(&c->n->s, pred) == 1)
+	if (scalars_known(&c->n->s, pred) == 1)
 		return true;
 	if (op && op->code == OP_PD_LOGICAL_AND)
 		return predicate_clip(c, op_operand(op, 0)) && predicate_clip(c, op_operand(op, 1));

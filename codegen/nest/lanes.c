@@ -304,6 +304,14 @@ static bool lanes_block_print(LaneTile *l, const Block *b, BlockEnd *end, int de
 	return group_print(l, end, depth);
 }
 
+// Sums of floats wait for each other: in memory that takes twice as long, and nothing is won by
+// rounds that are joined.
+static bool adds_floats(const Accumulator *acc)
+{
+	return acc->kind == REDUCE_SUM && acc->type->kind == TY_SCALAR &&
+	       dtype_is_float(acc->type->dtype);
+}
+
 static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 {
 	Nest *n = l->n;
@@ -315,8 +323,11 @@ static bool lanes_reduce_print(LaneTile *l, const Op *op, int depth)
 	if (!loop_count(&n->s, op, loops))
 		return false;
 	const bool clipped = reduce_clip(n, op, loops, nloop, pred_stays, depth);
+	const int outside = depth;
 	for (int i = 0; i < nloop; i++)
 		loop_open(&n->s, &loops[i], &depth, n->out);
+	if (depth > outside && n->k->target->vector && adds_floats(&acc))
+		text_line(n->out, depth, "PD_ROUND");
 	BlockEnd end = {.finish = FINISH_ADD,
 	                .reduce = op,
 	                .acc = &acc,

@@ -81,18 +81,21 @@ static void value_mark(Nest *n, const Value *v)
 		pointer_map_set(&n->needed, v->def, v->def);
 }
 
-// Whether the parts that loops are in leave at most one operand of the operation, which is marked.
+// Whether the parts that loops are in, and known predicates, leave at most one operand of the
+// operation, which is marked.
 static bool span_mark(Nest *n, const Op *op, bool choice)
 {
 	int64_t at;
 	if (!op->nresult)
 		return false;
 	if (spans_exact(&n->s, &op->results[0], &at) ||
-	    (!choice && spans_know(&n->s, &op->results[0]) >= 0))
+	    (!choice && scalars_known(&n->s, &op->results[0]) >= 0))
 		return true;
 	const Value *limit = spans_limit(&n->s, op);
 	if (!limit)
 		limit = spans_rest(&n->s, op, &at);
+	if (!limit)
+		limit = scalars_rest(&n->s, op);
 	if (limit)
 		value_mark(n, limit);
 	return limit != NULL;
@@ -145,6 +148,21 @@ void nest_renew(Nest *n)
 	nest_mark(n, n->body);
 }
 
+// Of a predicate that is not known: itself or a part of it, without which it does not hold, that
+// `fixed` says stays the same; NULL: none.
+static const Value *fixed_part(Nest *n, const Value *pred, bool (*fixed)(Nest *n, const Value *v))
+{
+	const Op *op = pred->def;
+	if (scalars_known(&n->s, pred) >= 0)
+		return NULL;
+	if (fixed(n, pred))
+		return pred;
+	if (!op || op->code != OP_PD_LOGICAL_AND)
+		return NULL;
+	const Value *part = fixed_part(n, op_operand(op, 0), fixed);
+	return part ? part : fixed_part(n, op_operand(op, 1), fixed);
+}
+
 const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
                             bool (*fixed)(Nest *n, const Value *v))
 {
@@ -153,8 +171,9 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
 	for (int i = 0; i < nop; i++) {
 		if (ops[i]->code != OP_LOOP_LOAD_OR && ops[i]->code != OP_PD_WHERE)
 			continue;
-		const Value *pred = op_operand(ops[i], 0);
-		if (nest_needed(n, ops[i]) && scalars_known(&n->s, pred) < 0 && fixed(n, pred))
+		const Value *pred = nest_needed(n, ops[i]) ? fixed_part(n, op_operand(ops[i], 0), fixed)
+		                                           : NULL;
+		if (pred)
 			return pred;
 	}
 	return NULL;

@@ -115,6 +115,8 @@ static bool innermost_jumps(const Nest *n)
 	for (const Op *op = n->body->first; op; op = op->next) {
 		if (op->nregion)
 			return false;
+		if (op->code == OP_LOOP_LOAD_OR && !scalars_known(&n->s, op_operand(op, 0)))
+			continue; // reads nothing
 		jumps |= n->nloop > 1 && load_indices_at(op) && nest_needed(n, op) &&
 		         load_stride(op, loop->arg) == 2;
 	}
@@ -184,6 +186,8 @@ static bool innermost_print(Nest *n, int depth)
 	if (!nest_rounds_print(n, n->nloop - 1, depth, innermost_again, &done) || done)
 		return done;
 	if (!nest_parts_print(n, n->nloop - 1, depth, innermost_again, &done) || done)
+		return done;
+	if (!nest_cut_print(n, depth, innermost_again, &done) || done)
 		return done;
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);

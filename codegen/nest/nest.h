@@ -112,6 +112,8 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
 // is false, and nothing is printed. parts.c.
 typedef bool NestPrint(Nest *n, int level, int depth);
 bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
+// The innermost loop as two where what it reads is there up to a size of the run; as above. cut.c.
+bool nest_cut_print(Nest *n, int depth, NestPrint *print, bool *done);
 // The loops of a reduction begin and end where the condition of its terms holds, if `fixed` says
 // that it stays the same; it is then the last of the known predicates. False: nothing is changed.
 // clip.c.
