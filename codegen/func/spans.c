@@ -85,10 +85,23 @@ static bool combined(const Op *op, Between x, Between y, Between *out)
 	}
 }
 
+// What a predicate is that somebody has decided in this place; -1: nobody has.
+static int decided(const Scalars *s, const Value *pred)
+{
+	for (int i = 0; i < s->nknown; i++)
+		if (s->known[i] == pred)
+			return s->known_value[i];
+	return -1;
+}
+
 static bool between(const Scalars *s, const Value *v, int depth, Between *out)
 {
 	int64_t c;
 	Between x, y;
+	const int choice = v->def && v->def->code == OP_PD_WHERE ? decided(s, op_operand(v->def, 0))
+	                                                         : -1;
+	if (choice >= 0 && depth < MAX_LIMITS)
+		return between(s, op_operand(v->def, choice ? 1 : 2), depth + 1, out);
 	if (index_constant(v, &c)) {
 		*out = (Between){c, c};
 		return true;
@@ -139,16 +152,15 @@ static int compared(const Scalars *s, const Op *op)
 static int known_at(const Scalars *s, const Value *pred, int depth)
 {
 	const Op *op = pred->def;
-	for (int i = 0; i < s->nknown; i++)
-		if (s->known[i] == pred)
-			return s->known_value[i];
+	if (decided(s, pred) >= 0)
+		return decided(s, pred);
 	if (!op || depth > MAX_DEPTH)
 		return -1;
 	const bool and = op->code == OP_PD_LOGICAL_AND;
 	if (op->code == OP_PD_LOGICAL_NOT)
 		return opposite(known_at(s, op_operand(op, 0), depth + 1));
 	if (!and&&op->code != OP_PD_LOGICAL_OR)
-		return s->nspan ? compared(s, op) : -1;
+		return compared(s, op);
 	const int a = known_at(s, op_operand(op, 0), depth + 1),
 			  b = known_at(s, op_operand(op, 1), depth + 1);
 	if (a == !and || b == !and)
