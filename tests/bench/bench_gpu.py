@@ -6,11 +6,11 @@
 Prints three tables. Products: the shapes that the models have, our kernels against `--cuda-libs`. Loops: what a round of a
 while costs with conditional nodes, and with a host that reads the condition. Models: latency with our kernels, with
 `--allow-tf32`, with libraries, and with a host loop. Variants are interleaved; a figure is the best of the rounds' medians,
-a ratio is between figures of one call. Times hold the copies of inputs and outputs, the same for all variants.
+a ratio is between figures of one call. Times of models hold the copies of inputs and outputs, the same for all variants.
 
 Without arguments the models are those of ../shared/corpus/models named below, as far as they are there.
 """
-import argparse, json, os, pathlib, re, subprocess, sys, tempfile
+import argparse, json, math, os, pathlib, re, subprocess, sys, tempfile
 
 SRC = pathlib.Path(__file__).resolve().parents[2]
 SHARED = SRC.parent / 'shared'
@@ -20,12 +20,29 @@ PRODUCTS = [(1, 1000, 2048), (128, 768, 768), (128, 3072, 768), (128, 768, 3072)
 HOST_LOOP = '--cflags=-DPD_CONDITIONS=0'
 VARIANTS = {'own': [], 'tf32': ['--allow-tf32'], 'libs': ['--cuda-libs'], 'host loop': [HOST_LOOP]}
 ROUNDS = 1000
+FLOPS, MOST_ROUNDS = 4e11, 80  # of a run of products; of more rounds the graph would have a loop, which takes its own time
 
+# Products there and back, a [m x k] by b [k x n] and what that gives by w [n x k], scaled so that numbers stay of one size.
 PRODUCT = '''builtin.module {{
   %a = pd.feed() {{col = 0, name = "a"}} : () -> (tensor<{m} x {k} x {t}>)
   %b = pd.feed() {{col = 1, name = "b"}} : () -> (tensor<{k} x {n} x {t}>)
-  %c = pd.matmul(%a, %b) : (tensor<{m} x {k} x {t}>, tensor<{k} x {n} x {t}>) -> (tensor<{m} x {n} x {t}>)
-  pd.fetch(%c) {{col = 0, name = "c"}} : (tensor<{m} x {n} x {t}>) -> ()
+  %w = pd.feed() {{col = 2, name = "w"}} : () -> (tensor<{n} x {k} x {t}>)
+  %zero = pd.full() {{dtype = i64, shape = dims [1], value = 0.0}} : () -> (tensor<1 x i64>)
+  %end = pd.full() {{dtype = i64, shape = dims [1], value = {rounds}.0}} : () -> (tensor<1 x i64>)
+  %i, %y = pd.while(%zero, %a) : (tensor<1 x i64>, tensor<{m} x {k} x {t}>) -> (tensor<1 x i64>, tensor<{m} x {k} x {t}>) cond {{
+    ^0(%at: tensor<1 x i64>, %v: tensor<{m} x {k} x {t}>):
+      %less = pd.less_than(%at, %end) : (tensor<1 x i64>, tensor<1 x i64>) -> (tensor<1 x bool>)
+      cf.cond_yield(%less, %at, %v) : (tensor<1 x bool>, tensor<1 x i64>, tensor<{m} x {k} x {t}>) -> ()
+  }} body {{
+    ^0(%at: tensor<1 x i64>, %v: tensor<{m} x {k} x {t}>):
+      %next = pd.scale(%at) {{bias = 1.0}} : (tensor<1 x i64>) -> (tensor<1 x i64>)
+      %c = pd.matmul(%v, %b) : (tensor<{m} x {k} x {t}>, tensor<{k} x {n} x {t}>) -> (tensor<{m} x {n} x {t}>)
+      %d = pd.scale(%c) {{scale = {down:.6f}}} : (tensor<{m} x {n} x {t}>) -> (tensor<{m} x {n} x {t}>)
+      %e = pd.matmul(%d, %w) : (tensor<{m} x {n} x {t}>, tensor<{n} x {k} x {t}>) -> (tensor<{m} x {k} x {t}>)
+      %f = pd.scale(%e) {{scale = {back:.6f}}} : (tensor<{m} x {k} x {t}>) -> (tensor<{m} x {k} x {t}>)
+      cf.yield(%next, %f) : (tensor<1 x i64>, tensor<{m} x {k} x {t}>) -> ()
+  }}
+  pd.fetch(%y) {{col = 0, name = "y"}} : (tensor<{m} x {k} x {t}>) -> ()
 }}
 '''
 # `wide` elements are changed in each round: one fits a block of threads, many do not.
@@ -81,13 +98,21 @@ def npy(path, dtype, shape, value):
     return path
 
 
+def product_text(m, n, k, t, rounds):
+    return PRODUCT.format(m=m, n=n, k=k, t=t, rounds=rounds, down=math.sqrt(3 / k), back=math.sqrt(3 / n))
+
+
 def products(a, tmp, record):
-    print('products (us)'.ljust(34) + 'own'.rjust(10) + 'libs'.rjust(10) + 'libs/own'.rjust(10) + 'TFLOP/s'.rjust(10))
+    """One product there or back, by the difference of runs of few and of more: copies of the operands fall away."""
+    print('products there and back (us)'.ljust(34) + 'own'.rjust(10) + 'libs'.rjust(10) + 'libs/own'.rjust(10) + 'TFLOP/s'.rjust(10))
     for t in ('f32', 'f16', 'bf16'):
         for m, n, k in PRODUCTS:
-            model = tmp / 'product.pdir'
-            model.write_text(PRODUCT.format(m=m, n=n, k=k, t=t))
-            f = best(a.pdcc, model, ('own', 'libs'), [], a.rounds)
+            model, figures = tmp / 'product.pdir', []
+            more = max(4, min(MOST_ROUNDS, int(FLOPS / (4 * m * n * k))))
+            for rounds in (1, more):
+                model.write_text(product_text(m, n, k, t, rounds))
+                figures.append(best(a.pdcc, model, ('own', 'libs'), [], a.rounds))
+            f = {v: (figures[1][v] - figures[0][v]) / (2 * (more - 1)) for v in figures[0] if v in figures[1]}
             record[f'product {t} {m}x{n}x{k}'] = f
             rate = f'{2e-6 * m * n * k / f["own"]:.1f}' if 'own' in f else '-'
             print(f'{t} {m} x {n} x {k}'.ljust(34) + shown(f, 'own').rjust(10) + shown(f, 'libs').rjust(10) +
@@ -139,7 +164,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         tmp, record = pathlib.Path(tmp), {}
         probe = tmp / 'probe.pdir'
-        probe.write_text(PRODUCT.format(m=1, n=8, k=8, t='f32'))
+        probe.write_text(product_text(1, 8, 8, 'f32', 1))
         us, why = microseconds(a.pdcc, probe, [])
         if us is None:
             sys.exit(f'bench_gpu: nothing can be measured here: {" ".join(why)}')
