@@ -19,7 +19,7 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c ir/define/define_im
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_retinanet.c ir/detect/define_roi.c ir/detect/define_yolo_loss.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
-SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \
+SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_affine.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \
 	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_log.c ir/gradient/gradient_loop.c ir/gradient/gradient_reach.c ir/gradient/gradient_remat.c ir/gradient/gradient_revolve.c \
 	ir/gradient/gradient_nest.c ir/gradient/gradient_norm.c ir/gradient/gradient_sizes.c \
@@ -31,7 +31,7 @@ SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
-	ir/interp/interp_complex.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_gradient.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
+	ir/interp/interp_complex.c ir/interp/interp_conv.c ir/interp/interp_layout.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_gradient.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c

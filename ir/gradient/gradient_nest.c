@@ -4,179 +4,11 @@
 // whose positions are data or need division, add what each iteration gives to the element that it
 // read (kernel.scatter).
 #include "ir/base/vec.h"
-#include "ir/gradient/gradient.h"
+#include "ir/gradient/load_site.h"
 
 #include <string.h>
 
-enum { MAX_VARS = 3 * MAX_RANK, MAX_PATH = MAX_RANK, MAX_INDEX_CODE = 256 };
-
-// A loop variable around a load: an argument of the nest, or of a loop.reduce on the way to the
-// load.
-typedef struct Var {
-	Value *arg;
-	const Dim *extent;
-	Op *counted; // the loop.reduce whose operand says how many positions there are; NULL: extent
-	             // does
-	Value *at;   // where it is in the nest that is built
-} Var;
-
-// One load in a nest, and how to get to it.
-typedef struct LoadSite {
-	Op *nest, *load;
-	Value *tensor;
-	int npath; // loop.reduce operations around the load, outermost first
-	Op *path[MAX_PATH];
-	int nvar;
-	Var vars[MAX_VARS];
-} LoadSite;
-
-static Value *load_tensor(const Op *load)
-{
-	return op_operand(load, load->code == OP_LOOP_LOAD_OR ? 2 : 0);
-}
-
-static Value *load_index(const Op *load, int axis)
-{
-	return op_operand(load, axis + (load->code == OP_LOOP_LOAD_OR ? 3 : 1));
-}
-
-// ---- positions as sums of variables -------------------------------------------------------------
-
-// constant + sum of coef * var + sum of sign * leaf, whose leaves depend on no variable.
-typedef struct Affine {
-	int64_t constant, coef[MAX_VARS];
-	int nleaf;
-	Value *leaf[MAX_VARS];
-	int64_t leaf_coef[MAX_VARS];
-} Affine;
-
-static int var_of(const LoadSite *s, const Value *v)
-{
-	for (int i = 0; i < s->nvar; i++)
-		if (s->vars[i].arg == v)
-			return i;
-	return -1;
-}
-
-static bool affine_of(const LoadSite *s, Value *v, int64_t times, Affine *a);
-
-static bool affine_product(const LoadSite *s, const Op *op, int64_t times, Affine *a)
-{
-	int64_t by;
-	for (int i = 0; i < 2; i++)
-		if (index_constant(op_operand(op, i), &by))
-			return affine_of(s, op_operand(op, 1 - i), times * by, a);
-	return false;
-}
-
-static bool affine_of(const LoadSite *s, Value *v, int64_t times, Affine *a)
-{
-	int var = var_of(s, v);
-	int64_t number;
-	if (var >= 0) {
-		a->coef[var] += times;
-		return true;
-	}
-	if (!v->def || v->type->kind != TY_INDEX)
-		return false;
-	const Op *op = v->def;
-	switch (op->code) {
-	case OP_LOOP_CONSTANT:
-		if (!index_constant(v, &number))
-			return false;
-		a->constant += times * number;
-		return true;
-	case OP_LOOP_DIM:
-		if (a->nleaf == MAX_VARS)
-			return false;
-		a->leaf[a->nleaf] = v;
-		a->leaf_coef[a->nleaf++] = times;
-		return true;
-	case OP_PD_ADD:
-		return affine_of(s, op_operand(op, 0), times, a) &&
-		       affine_of(s, op_operand(op, 1), times, a);
-	case OP_PD_SUBTRACT:
-		return affine_of(s, op_operand(op, 0), times, a) &&
-		       affine_of(s, op_operand(op, 1), -times, a);
-	case OP_PD_MULTIPLY: return affine_product(s, op, times, a);
-	default: return false;
-	}
-}
-
-// ---- solving for the variables ------------------------------------------------------------------
-
-// The equations `position on axis d = j[d]`, in the order in which they are solved.
-typedef struct Solution {
-	int naxis;
-	Affine axes[MAX_RANK];
-	int order[MAX_RANK]; // axes
-	int pivot[MAX_RANK]; // by axis: the variable solved for; -1: the equation is checked
-	bool solved[MAX_VARS];
-} Solution;
-
-// Whether variable v may be the unknown of an equation: the others must not need it later.
-static int pivot_cost(const Solution *x, const LoadSite *s, int axis, int v)
-{
-	int64_t c = x->axes[axis].coef[v];
-	if (!c || x->solved[v])
-		return -1;
-	int cost = c == 1 || c == -1 ? 0 : 8;
-	for (int d = 0; d < x->naxis; d++)
-		cost += d != axis && x->axes[d].coef[v] ? 4 : 0;
-	// Inner variables are few (taps of a window), outer ones many.
-	for (int i = 0; i < s->npath; i++)
-		if (s->vars[v].arg->block == s->path[i]->regions[0].first)
-			cost += 1;
-	return cost;
-}
-
-// One variable per axis; an axis whose variables are all taken is checked instead. False: not a sum
-// of variables.
-static bool solve(const LoadSite *s, Solution *x)
-{
-	x->naxis = s->tensor->type->rank;
-	for (int d = 0; d < x->naxis; d++)
-		if (!affine_of(s, load_index(s->load, d), 1, &x->axes[d]))
-			return false;
-	for (int d = 0; d < x->naxis; d++) {
-		int best = -1, least = 0;
-		for (int v = 0; v < s->nvar; v++) {
-			int cost = pivot_cost(x, s, d, v);
-			if (cost >= 0 && (best < 0 || cost < least)) {
-				best = v;
-				least = cost;
-			}
-		}
-		x->order[d] = d;
-		x->pivot[d] = best;
-		if (best >= 0)
-			x->solved[best] = true;
-	}
-	// An equation may name unknowns of others only when those are solved before it.
-	bool done[MAX_RANK] = {false}, known[MAX_VARS];
-	for (int v = 0; v < s->nvar; v++)
-		known[v] = !x->solved[v];
-	for (int n = 0; n < x->naxis; n++) {
-		int ready = -1;
-		for (int d = 0; d < x->naxis && ready < 0; d++) {
-			bool fits = !done[d];
-			for (int v = 0; v < s->nvar; v++)
-				fits &= !x->axes[d].coef[v] || known[v] || v == x->pivot[d];
-			if (fits)
-				ready = d;
-		}
-		if (ready < 0)
-			return false;
-		done[ready] = true;
-		x->order[n] = ready;
-		if (x->pivot[ready] >= 0)
-			known[x->pivot[ready]] = true;
-	}
-	int nfree = 0;
-	for (int v = 0; v < s->nvar; v++)
-		nfree += !x->solved[v];
-	return nfree <= MAX_RANK;
-}
+enum { MAX_INDEX_CODE = 256 };
 
 // ---- the body of the forward nest at a position -------------------------------------------------
 
@@ -329,7 +161,7 @@ static Value *enter_reduce(Body *y, Op *reduce, Value *have)
 	const Block *block = reduce->regions[0].first;
 	Value *value = value_map_get(y->map, op_result(reduce, 0)), *at[MAX_VARS];
 	for (int k = 0; k < block->narg; k++) {
-		at[k] = y->s->vars[var_of(y->s, block->args[k])].at;
+		at[k] = y->s->vars[site_var(y->s, block->args[k])].at;
 		value_map_set(y->map, block->args[k], at[k]);
 	}
 	// The terms themselves are needed where not all count alike.
@@ -547,7 +379,7 @@ static int row_axes(const LoadSite *s, int *vars)
 	const Type *t = s->tensor->type;
 	int n = 0;
 	for (int d = t->rank - 1; d >= 0; d--, n++) {
-		int v = var_of(s, load_index(s->load, d));
+		int v = site_var(s, load_index(s->load, d));
 		if (v < 0 || s->vars[v].extent != t->dims[d] || s->vars[v].counted)
 			break;
 		bool alone = true;
@@ -696,8 +528,8 @@ static bool transpose_load(Sweep *w, LoadSite *s)
 {
 	Solution *x = NEW(w->b->ctx->arena, Solution);
 	bool none = false;
-	Value *dv = solve(s, x) ? gather_gradient(w->b, s, x, w->d_results, &none)
-	                        : scatter_gradient(w->b, s, w->d_results, &none);
+	Value *dv = site_solve(s, x) ? gather_gradient(w->b, s, x, w->d_results, &none)
+	                             : scatter_gradient(w->b, s, w->d_results, &none);
 	return none || (dv && duals_add(w->b, w->d, s->tensor, dv));
 }
 

@@ -9,7 +9,9 @@
 //   interp_maps.c     the primitive maps on strips
 //   interp_complex.c  those on complex numbers
 //   interp_nest.c     loop.nest, loop.bind
-//   interp_kernel.c   kernel.*
+//   interp_kernel.c   kernel.*: epilogues, products, rows
+//   interp_conv.c     convolutions
+//   interp_layout.c   layout changes
 //   interp_gradient.c kernel.filter_gradient, kernel.filter_gradient_single, kernel.pool_gradient
 //   interp_integer.c  kernel.integer_conv
 //   interp_winograd.c kernel.winograd
@@ -205,6 +207,8 @@ typedef struct Sink {
 } Sink;
 
 bool interp_check_f32(Interp *in, const Op *op, const Tensor *t);
+// The elements as f32: as they lie, or a copy.
+const float *interp_floats(Interp *in, const Tensor *t);
 // Makes result 0; `region` is the epilogue. False after a diagnostic, as the next.
 bool sink_open(Interp *in, const Op *op, int region, Sink *s);
 // Puts n sums through the epilogue, for the elements from linear position `at` on.
