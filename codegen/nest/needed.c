@@ -101,6 +101,17 @@ static bool span_mark(Nest *n, const Op *op, bool choice)
 	return limit != NULL;
 }
 
+// A reduction is printed with all that is in it, so all that it takes from around it is.
+static void region_mark(Nest *n, const Block *b)
+{
+	for (const Op *op = b->first; op; op = op->next)
+		for (int i = 0; i < op->noperand; i++) {
+			const Value *v = op_operand(op, i);
+			if (v && v->def && v->def->block != b)
+				value_mark(n, v);
+		}
+}
+
 static void op_mark(Nest *n, const Op *op)
 {
 	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
@@ -117,8 +128,10 @@ static void op_mark(Nest *n, const Op *op)
 	}
 	for (int i = from; i < to; i++)
 		value_mark(n, op_operand(op, i));
-	for (int i = 0; i < op->nregion; i++)
+	for (int i = 0; i < op->nregion; i++) {
 		nest_mark(n, op->regions[i].first);
+		region_mark(n, op->regions[i].first);
+	}
 }
 
 void nest_mark(Nest *n, const Block *b)

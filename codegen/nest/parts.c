@@ -11,6 +11,7 @@
 enum { MAX_PARTS = 64, MIN_LENGTH = 16, MANY_PARTS = 4 };
 
 typedef struct Cuts {
+	int64_t extent;            // of the loop
 	int64_t at[MAX_PARTS + 1]; // where parts begin, in order; the end at last
 	int n;                     // parts
 } Cuts;
@@ -43,7 +44,8 @@ static void compare_cuts(const Nest *n, const Block *b, const Value *arg, bool o
 			compare_cuts(n, op->regions[0].first, arg, outer, c);
 		if (op->noperand != 2)
 			continue;
-		if (spans_compared(&n->s, op, arg, at)) {
+		// Where most rounds leave it open, as those of `j < i` do, the others are no main part.
+		if (spans_compared(&n->s, op, arg, at) && 2 * (at[1] - at[0]) <= c->extent) {
 			cut_add(c, at[0]);
 			cut_add(c, at[1]);
 		} else if (outer && spans_equal(&n->s, op, arg, at)) {
@@ -104,7 +106,7 @@ static bool cuts_find(Nest *n, int level, Cuts *c)
 	*c = (Cuts){.n = 0};
 	if (!may_be_cut(n, loop))
 		return false;
-	c->at[1] = loop->extent->value;
+	c->at[1] = c->extent = loop->extent->value;
 	c->n = 1;
 	const bool outer = level + 1 < n->nloop, sums = has_reductions(n);
 	if (outer && sums)
