@@ -39,16 +39,12 @@ static bool cut_find(const Nest *n, Cut *c)
 	const Loop *loop = &n->loops[n->nloop - 1];
 	bool found = false;
 	if (n->k->cg->backend->device || loop->first || loop->end || loop->step || loop->only ||
-	    n->s.nknown == (int)COUNT_OF(n->s.known))
+	    n->s.nknown == (int)COUNT_OF(n->s.known) || nest_has_reductions(n))
 		return false;
-	for (const Op *op = n->body->first; op; op = op->next) {
-		if (op->nregion)
-			return false;
-		found = found ||
-		        (op->code == OP_LOOP_LOAD_OR && nest_needed(n, op) &&
-		         scalars_known(&n->s, op_operand(op, 0)) < 0 && load_stride(op, loop->arg) == 2 &&
-		         cut_of_predicate(n, op_operand(op, 0), c));
-	}
+	for (const Op *op = n->body->first; op && !found; op = op->next)
+		found = op->code == OP_LOOP_LOAD_OR && nest_needed(n, op) &&
+		        scalars_known(&n->s, op_operand(op, 0)) < 0 && load_stride(op, loop->arg) == 2 &&
+		        cut_of_predicate(n, op_operand(op, 0), c);
 	return found;
 }
 

@@ -183,8 +183,6 @@ static bool innermost_print(Nest *n, int depth)
 	const Value *pred = innermost_predicate(n);
 	if (pred)
 		return innermost_split(n, pred, depth);
-	if (!nest_rounds_print(n, n->nloop - 1, depth, innermost_again, &done) || done)
-		return done;
 	if (!nest_parts_print(n, n->nloop - 1, depth, innermost_again, &done) || done)
 		return done;
 	if (!nest_cut_print(n, depth, innermost_again, &done) || done)
@@ -249,8 +247,6 @@ static bool loops_from(Nest *n, int level, int depth)
 		return innermost_print(n, depth);
 	if (n->square && level + 2 == n->nloop)
 		return nest_turn_print(n, depth);
-	if (!nest_rounds_print(n, level, depth, loops_from, &done) || done)
-		return done;
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
 	const bool strips = level + 2 == n->nloop && wants_strips(n);

@@ -112,6 +112,7 @@ const Value *nest_predicate(Nest *n, const Op *const *ops, int nop,
 // is false, and nothing is printed. parts.c.
 typedef bool NestPrint(Nest *n, int level, int depth);
 bool nest_parts_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
+bool nest_has_reductions(const Nest *n);
 // The innermost loop as two where what it reads is there up to a size of the run; as above. cut.c.
 bool nest_cut_print(Nest *n, int depth, NestPrint *print, bool *done);
 // The loops of a reduction begin and end where the condition of its terms holds, if `fixed` says
@@ -155,8 +156,9 @@ const char *nest_number(KernelFunc *k);
 // of its results, and, once they hold everything, stores of these. Where result i is put together.
 int64_t nest_tiny_elements(const Nest *n);
 void nest_tiny_declare(Nest *n, int64_t elements);
-// Each round of the loop at `level` of such a nest, by `print`, where they are few (`done`).
-bool nest_rounds_print(Nest *n, int level, int depth, NestPrint *print, bool *done);
+// Whether each round of the loop at `level` of such a nest is a part. What holds loops itself is
+// not written out.
+bool nest_loop_is_written(const Nest *n, int level);
 void nest_tiny_store(Nest *n, int64_t elements);
 const char *nest_result(Nest *n, int i);
 

@@ -85,7 +85,7 @@ static bool has_main_part(const Cuts *c)
 	return false;
 }
 
-static bool has_reductions(const Nest *n)
+bool nest_has_reductions(const Nest *n)
 {
 	for (const Op *op = n->body->first; op; op = op->next)
 		if (op->nregion)
@@ -104,11 +104,17 @@ static bool cuts_find(Nest *n, int level, Cuts *c)
 {
 	const Loop *loop = &n->loops[level];
 	*c = (Cuts){.n = 0};
+	if (nest_loop_is_written(n, level)) {
+		c->n = (int)loop->extent->value;
+		for (int i = 1; i <= c->n; i++)
+			c->at[i] = i;
+		return true;
+	}
 	if (!may_be_cut(n, loop))
 		return false;
 	c->at[1] = c->extent = loop->extent->value;
 	c->n = 1;
-	const bool outer = level + 1 < n->nloop, sums = has_reductions(n);
+	const bool outer = level + 1 < n->nloop, sums = nest_has_reductions(n);
 	if (outer && sums)
 		return false;
 	compare_cuts(n, n->body, loop->arg, outer, c);

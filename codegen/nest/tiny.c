@@ -66,40 +66,13 @@ int64_t nest_tiny_elements(const Nest *n)
 	return elements;
 }
 
-// Whether the loop at `level` is written out. What holds loops itself is not.
-static bool loop_is_written(const Nest *n, int level)
+bool nest_loop_is_written(const Nest *n, int level)
 {
 	const Loop *loop = &n->loops[level];
 	int64_t elements;
-	if (!n->tiny || loop->first || loop->step || !dim_is_const(loop->extent) ||
-	    !type_const_numel(n->op->results[0].type, &elements) || elements > WRITTEN_ELEMENTS)
-		return false;
-	for (const Op *op = n->body->first; op; op = op->next)
-		if (op->nregion)
-			return false;
-	return n->s.nspan < (int)COUNT_OF(n->s.spans);
-}
-
-bool nest_rounds_print(Nest *n, int level, int depth, NestPrint *print, bool *done)
-{
-	Loop *loop = &n->loops[level];
-	*done = loop_is_written(n, level);
-	if (!*done)
-		return true;
-	IndexSpan *span = &n->s.spans[n->s.nspan++];
-	bool ok = true;
-	loop->only = true;
-	for (int64_t i = 0; i < loop->extent->value && ok; i++) {
-		*span = (IndexSpan){loop->arg, i, i + 1};
-		loop->first = arena_printf(n->k->arena, "%" PRId64, i);
-		nest_renew(n);
-		ok = print(n, level, depth);
-	}
-	loop->first = NULL;
-	loop->only = false;
-	n->s.nspan--;
-	nest_renew(n);
-	return ok;
+	return n->tiny && !loop->first && !loop->step && dim_is_const(loop->extent) &&
+	       type_const_numel(n->op->results[0].type, &elements) && elements <= WRITTEN_ELEMENTS &&
+	       !nest_has_reductions(n);
 }
 
 void nest_tiny_store(Nest *n, int64_t elements)

@@ -150,18 +150,23 @@ Value *simplify_hook_not_not(Builder *b, Op *op)
 	return truth && truth->type->dtype == DT_BOOL && same_type(op, truth) ? truth : NULL;
 }
 
-// The integer that all elements are, where that is known.
-static bool value_is_all_int(const Value *v, int64_t *c)
+const Tensor *constant_of_equals(const Value *v)
 {
 	const Tensor *t = value_constant(v);
 	const int64_t n = t ? tensor_numel(t) : 0;
 	if (n == 0 || n > 4096)
-		return false;
-	*c = tensor_get_i(t, 0);
-	for (int64_t i = 1; i < n; i++)
-		if (tensor_get_i(t, i) != *c)
-			return false;
-	return true;
+		return NULL;
+	const size_t size = dtype_size(t->dtype);
+	return memcmp(t->data, (const char *)t->data + size, (size_t)(n - 1) * size) ? NULL : t;
+}
+
+// The integer that all elements are, where that is known.
+static bool value_is_all_int(const Value *v, int64_t *c)
+{
+	const Tensor *t = constant_of_equals(v);
+	if (t)
+		*c = tensor_get_i(t, 0);
+	return t != NULL;
 }
 
 // What a comparison of x with a known integer asks of x: from lo to hi, but for `hole`.

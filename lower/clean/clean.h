@@ -12,4 +12,8 @@ PassFunction pass_expand, pass_canonicalize, pass_fold, pass_unit_rows, pass_fol
 	pass_loop_trips, pass_select, pass_strip_backward, pass_sink, pass_order_values, pass_cases,
 	pass_dead_stacks, pass_sccp;
 
+// canonicalize.c, for its patterns: the constant that v is, where all elements are the same and
+// they are few enough to look at; NULL: it is none.
+const Tensor *constant_of_equals(const Value *v);
+
 #endif

@@ -25,14 +25,8 @@ static bool asks_for_more(const Op *op)
 // so.
 static bool all_are(const Value *v, double least, double *number)
 {
-	const Tensor *t = value_constant(v);
-	const int64_t n = t ? tensor_numel(t) : 0;
-	if (n == 0 || n > 4096)
-		return false;
-	*number = tensor_get_f(t, 0);
-	for (int64_t i = 1; i < n; i++)
-		if (tensor_get_f(t, i) != *number)
-			return false;
+	const Tensor *t = constant_of_equals(v);
+	*number = t ? tensor_get_f(t, 0) : 0;
 	return *number > least && *number < 1 / least;
 }
 
