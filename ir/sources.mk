@@ -35,7 +35,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
-SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c
+SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c ir/loss/define_norm.c ir/loss/define_slope.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
@@ -44,7 +44,7 @@ SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.
 	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_text.c \
 	ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
-OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/gradient.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml \
+OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/gradient.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml ir/ops/slope.yaml \
 	ir/ops/random.yaml ir/ops/rearrange.yaml ir/ops/search.yaml \
 	ir/ops/special_functions.yaml
 OPS_YAML += ir/ops/array.yaml ir/ops/attributes.yaml ir/ops/builtin.yaml ir/ops/control.yaml ir/ops/detect.yaml \

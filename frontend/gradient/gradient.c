@@ -570,6 +570,9 @@ bool translate_job(OpJob *j)
 {
 	if (gradient_is_known(j->b.ctx, j->desc->type)) {
 		const LegacyMap *map = NULL;
+		const char *paddle = gradient_of_paddle(j);
+		if (paddle)
+			return j->t->hooks->as(j, paddle);
 		const OpInfo *row = op_info_by_legacy(j->desc->type, &map);
 		if (!row_stands_for(j, row, map))
 			return (!row || check_attributes(j, map)) && gradient_translate(j);

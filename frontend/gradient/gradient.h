@@ -13,6 +13,10 @@ bool gradient_is_known(const Context *c, const char *type);
 // A gradient operator: op_gradient of the operator that it belongs to.
 bool gradient_translate(OpJob *j);
 
+// The row of the table that stands for a gradient operator because Paddle computes no derivative,
+// after a warning; NULL: there is none (gradient_paddle.c).
+const char *gradient_of_paddle(const OpJob *j);
+
 // The variable gets the gradient dv of v (NULL: zero), a tensor or an array. False after a
 // diagnostic.
 bool gradient_write(OpJob *j, const char *var, Value *v, Value *dv);

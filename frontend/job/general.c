@@ -223,12 +223,35 @@ static bool check_slots(OpJob *j)
 	return ok;
 }
 
-bool general_inputs(OpJob *j)
+// What a gradient operator is given besides, it does not need; but what comes in for a result is
+// never left aside.
+static bool check_gradient_slots(OpJob *j)
 {
-	bool ok = check_slots(j);
+	bool ok = true;
+	for (size_t i = 0; i < j->desc->n_inputs; i++) {
+		const char *slot = j->desc->inputs[i]->parameter, *end = strrchr(slot, '@');
+		if (end && !strcmp(end, GRAD) && slot_var(j->desc->inputs[i], 0) &&
+		    !slot_is_mapped(j->info->noperand, j->map->slots, slot))
+			ok = job_fail(j, "input %s is not supported", slot);
+	}
+	return ok;
+}
+
+static bool read_operands(OpJob *j, bool ok)
+{
 	for (int i = 0; i < j->info->noperand; i++)
 		ok &= read_operand(j, i);
 	return ok;
+}
+
+bool general_inputs(OpJob *j)
+{
+	return read_operands(j, check_slots(j));
+}
+
+bool gradient_inputs(OpJob *j)
+{
+	return read_operands(j, check_gradient_slots(j));
 }
 
 // ---- attributes ---------------------------------------------------------------------------------

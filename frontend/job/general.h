@@ -6,6 +6,9 @@
 #include "frontend/job/job.h"
 
 bool general_inputs(OpJob *j);
+// As general_inputs, of a gradient operator, which is given more of its forward operator than it
+// needs.
+bool gradient_inputs(OpJob *j);
 bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy);
 bool general_missing(OpJob *j, const AttrInfo *a);
 bool general_create(OpJob *j);

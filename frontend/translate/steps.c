@@ -480,6 +480,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "sum", .create = sum_create},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
+	{.hook = "gradient", .inputs = gradient_inputs},
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
 	{.hook = "while", .whole = while_translate},
 	{.hook = "conditional_block", .whole = conditional_translate},

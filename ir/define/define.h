@@ -25,11 +25,9 @@ bool op_define(Builder *b, Op *op, Value **results);
 // operands (NULL: left out). Only primitives remain.
 Value *build_map_scalar(Builder *b, const Op *op, Value *const *x);
 
-// What several definitions are made of: layer_norm from axis `first` on, without scale and bias
-// where they are NULL (define_nn.c); softmax over the last axis (likewise); x after the function
-// that attribute fuse_activation names, with the numbers fuse_alpha and fuse_beta, or without
-// functions of numbers where `plain` is set (define_functions.c). NULL after a diagnostic.
-Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double epsilon, int first);
+// What several definitions are made of: softmax over the last axis (define_nn.c); x after the
+// function that attribute fuse_activation names, with the numbers fuse_alpha and fuse_beta, or
+// without functions of numbers where `plain` is set (define_functions.c). NULL after a diagnostic.
 Value *soft_weights(Builder *b, Value *scores);
 Value *fused_function(Builder *b, Op *op, Value *x);
 // The functions that recurrent operators name, by Paddle's numbers: identity, sigmoid, tanh, relu

@@ -25,6 +25,7 @@ bool infer_resolve_int(Op *op, const char *attr, int64_t *out);
 // Whether the attribute data_format puts the channels on the last axis ("NHWC", "NDHWC", "NLC"),
 // not on axis 1.
 bool channels_last(const Op *op);
+int channel_axis(const Op *op, int rank);
 // A data_format that says nothing goes: what old programs leave open is as if it were not there.
 void format_resolve(Op *op);
 

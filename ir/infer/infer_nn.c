@@ -16,6 +16,11 @@ bool channels_last(const Op *op)
 	       format == DATA_FORMAT_NWC;
 }
 
+int channel_axis(const Op *op, int rank)
+{
+	return channels_last(op) ? rank - 1 : 1;
+}
+
 void format_resolve(Op *op)
 {
 	const DataFormatKind format = (DataFormatKind)op_enum(op, "data_format");

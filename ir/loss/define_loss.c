@@ -247,55 +247,6 @@ bool define_hook_data_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// v over its length and eps, as a column.
-static Value *shortened(Builder *b, Value *v, double eps)
-{
-	const int64_t rows[] = {0};
-	if (!v)
-		return NULL;
-	Value *size = apply1(b, OP_PD_SQRT, tensor_reduce(b, OP_PD_SUM, tensor_mul(b, v, v), 1, rows));
-	return tensor_div(b, v, tensor_add(b, size, tensor_number(b, v->type->dtype, eps)));
-}
-
-static Value *product(Builder *b, Value *x, Value *y, bool transposed)
-{
-	return x && y
-	           ? build2(b, OP_PD_MATMUL, x, y, "transpose_x", attr_bool(b->ctx, transposed), NULL)
-	           : NULL;
-}
-
-bool define_hook_spectral_norm(Builder *b, Op *op, Value **results)
-{
-	Context *c = b->ctx;
-	const Type *t = infer_tensor(op, 0);
-	int axis;
-	int64_t perm[MAX_RANK], rounds = op_int(op, "power_iters", 1);
-	double eps = op_number(op, "eps");
-	const Dim *one = dim_const(c, 1), *flat[2] = {NULL, one};
-	if (!t || !infer_axis(op, op_int(op, "dim", 0), t->rank, &axis))
-		return false;
-	for (int d = 0, n = 1; d < t->rank; d++)
-		if (d != axis) {
-			perm[n++] = d;
-			flat[1] = dim_mul(c, flat[1], t->dims[d]);
-		}
-	perm[0] = axis;
-	flat[0] = t->dims[axis];
-	Value *w = tensor_reshape(b, tensor_transpose(b, op_operand(op, 0), t->rank, perm), 2, flat);
-	const Dim *rows[] = {flat[0], one}, *cols[] = {flat[1], one};
-	Value *u = tensor_reshape(b, op_operand(op, 1), 2, rows),
-		  *v = tensor_reshape(b, op_operand(op, 2), 2, cols);
-	if (rounds < 0 || rounds > 1000)
-		return op_error(op, "%lld rounds", (long long)rounds);
-	for (int64_t i = 0; i < rounds; i++) {
-		v = shortened(b, product(b, w, u, true), eps);
-		u = shortened(b, product(b, w, v, false), eps);
-	}
-	Value *sigma = product(b, u, product(b, w, v, false), true);
-	results[0] = tensor_div(b, op_operand(op, 0), tensor_reshape(b, sigma, 0, NULL));
-	return results[0] != NULL;
-}
-
 // ---- of the element that a label names ----------------------------------------------------------
 
 // labels of rows of x: those of x without its last axis, as they are or with an axis of size 1.

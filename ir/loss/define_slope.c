@@ -1,0 +1,83 @@
+// What Paddle computes for some gradients, though it is no derivative (ir/ops/slope.yaml).
+#include "ir/loss/loss.h"
+#include "ir/infer/geometry.h"
+#include "ir/infer/infer.h"
+
+#include <string.h>
+
+// 1 / sqrt(variance + epsilon) (d - y mean(d y)) in each group, where y is what is normalised. The
+// derivative also takes mean(d) from d.
+bool define_hook_group_norm_unscaled_slope(Builder *b, Op *op, Value **results)
+{
+	const Type *t = infer_tensor(op, 0), *given = t ? infer_tensor(op, 1) : NULL;
+	int n, k = 0;
+	int64_t axes[MAX_RANK], others[MAX_RANK];
+	if (!given || t->rank < 2 || given->rank != t->rank)
+		return given &&
+		       op_error(op, "a gradient of %d axes for an operand of %d", given->rank, t->rank);
+	if (!infer_same_dims(op, 0, t, given, "the operand and its gradient"))
+		return false;
+	Value *x = groups_split(b, op, op_operand(op, 0), &n, axes),
+		  *d = groups_split(b, op, op_operand(op, 1), &n, axes);
+	if (!x || !d)
+		return false;
+	Value *way = tensor_sub(b, x, tensor_reduce(b, OP_PD_MEAN, x, n, axes));
+	Value *spread = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, way, way), n, axes);
+	Value *epsilon = tensor_number(b, t->dtype, op_float(op, "epsilon", 1e-5));
+	Value *deviation = apply1(b, OP_PD_SQRT, tensor_add(b, spread, epsilon));
+	Value *y = tensor_div(b, way, deviation);
+	Value *along = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, d, y), n, axes);
+	Value *dx = tensor_div(b, tensor_sub(b, d, tensor_mul(b, y, along)), deviation);
+	const int channel = channel_axis(op, t->rank);
+	for (int i = 0; i < t->rank; i++)
+		if (i != channel)
+			others[k++] = i;
+	results[0] = tensor_reshape(b, dx, t->rank, t->dims);
+	results[1] = tensor_reshape(b, tensor_reduce(b, OP_PD_SUM, op_operand(op, 1), k, others), 1,
+	                            &t->dims[channel]);
+	return results[0] && results[1];
+}
+
+bool define_hook_spectral_norm_slope(Builder *b, Op *op, Value **results)
+{
+	Spectral s;
+	const Type *of = infer_tensor(op, 0), *given = of ? infer_tensor(op, 3) : NULL;
+	if (!given || given->rank != of->rank)
+		return given &&
+		       op_error(op, "a gradient of %d axes for an operand of %d", given->rank, of->rank);
+	if (!infer_same_dims(op, 0, of, given, "the operand and its gradient") ||
+	    !spectral_estimate(b, op, &s))
+		return false;
+	Value *w = op_operand(op, 0), *d = spectral_matrix(b, &s, op_operand(op, 3));
+	const Type *t = w->type;
+	int64_t axes[MAX_RANK], back[MAX_RANK];
+	for (int i = 0; i < t->rank; i++) {
+		axes[i] = i;
+		back[s.perm[i]] = i;
+	}
+	Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_div(b, w, s.sigma), t->rank, axes);
+	const Dim *row[] = {dim_const(b->ctx, 1), s.flat[1]};
+	Value *outer = tensor_mul(b, s.u, tensor_reshape(b, s.v, 2, row));
+	Value *less = tensor_mul(b, d, tensor_mul(b, outer, tensor_reshape(b, sum, 0, NULL)));
+	Value *dw = tensor_div(b, tensor_sub(b, d, less), s.sigma);
+	results[0] = tensor_transpose(b, tensor_reshape(b, dw, t->rank, s.dims), t->rank, back);
+	return results[0] != NULL;
+}
+
+bool define_hook_gather_slope(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_tensor(op, 0), *d = infer_tensor(op, 2);
+	int axis;
+	if (!x || !d || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
+		return false;
+	Value *first = op_operand(op, 2), *zero = tensor_number(b, x->dtype, 0);
+	for (int i = 0; i < axis; i++)
+		first = tensor_cut(b, first, i, 0, 1);
+	first = tensor_spread(b, first, d->rank, d->dims);
+	Value *none = tensor_spread(b, zero, x->rank, x->dims);
+	Value *const operands[] = {none, op_operand(op, 1), first};
+	results[0] = none && first
+	                 ? build(b, OP_PD_INDEX_ADD, 3, operands, "axis", attr_int(b->ctx, axis), NULL)
+	                 : NULL;
+	return results[0] != NULL;
+}
