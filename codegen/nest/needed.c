@@ -1,5 +1,6 @@
 // What of a nest is printed, and where: the loop that each value depends on, and which operations
-// are needed under the predicates that are known. Called by nest.c and the files beside it.
+// are needed under the predicates that are known (codegen/func/needed.c). Called by nest.c and the
+// files beside it.
 #include "codegen/nest/nest.h"
 
 // ---- levels -------------------------------------------------------------------------------------
@@ -64,101 +65,25 @@ void nest_levels_find(Nest *n)
 
 bool nest_needed(const Nest *n, const Op *op)
 {
-	return pointer_map_get(&n->needed, op) != NULL;
-}
-
-static bool term_kept(const Nest *n, const Value *v)
-{
-	for (int i = 0; n->terms && i < n->terms->n; i++)
-		if (n->terms->kept[i] == v)
-			return true;
-	return false;
-}
-
-static void value_mark(Nest *n, const Value *v)
-{
-	if (v && v->def && !term_kept(n, v))
-		pointer_map_set(&n->needed, v->def, v->def);
-}
-
-// Whether the parts that loops are in, and known predicates, leave at most one operand of the
-// operation, which is marked.
-static bool span_mark(Nest *n, const Op *op, bool choice)
-{
-	int64_t at;
-	if (!op->nresult)
-		return false;
-	if (spans_exact(&n->s, &op->results[0], &at) ||
-	    (!choice && scalars_known(&n->s, &op->results[0]) >= 0))
-		return true;
-	const Value *limit = spans_limit(&n->s, op);
-	if (!limit)
-		limit = spans_rest(&n->s, op, &at);
-	if (!limit)
-		limit = scalars_rest(&n->s, op);
-	if (limit)
-		value_mark(n, limit);
-	return limit != NULL;
-}
-
-// A reduction is printed with all that is in it, so all that it takes from around it is.
-static void region_mark(Nest *n, const Block *b)
-{
-	for (const Op *op = b->first; op; op = op->next)
-		for (int i = 0; i < op->noperand; i++) {
-			const Value *v = op_operand(op, i);
-			if (v && v->def && v->def->block != b)
-				value_mark(n, v);
-		}
-}
-
-static void op_mark(Nest *n, const Op *op)
-{
-	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
-	int known = choice ? scalars_known(&n->s, op_operand(op, 0)) : -1;
-	int from = 0, to = op->noperand;
-	if (span_mark(n, op, choice))
-		return;
-	if (known >= 0 && op->code == OP_PD_WHERE) {
-		from = known ? 1 : 2;
-		to = from + 1;
-	} else if (known >= 0) {
-		from = known ? 2 : 1;
-		to = known ? to : 2;
-	}
-	for (int i = from; i < to; i++)
-		value_mark(n, op_operand(op, i));
-	for (int i = 0; i < op->nregion; i++) {
-		nest_mark(n, op->regions[i].first);
-		region_mark(n, op->regions[i].first);
-	}
-}
-
-void nest_mark(Nest *n, const Block *b)
-{
-	const Op *end = block_terminator(b);
-	op_mark(n, end);
-	for (const Op *op = end->prev; op; op = op->prev)
-		if (nest_needed(n, op))
-			op_mark(n, op);
+	return needed_is(&n->needed, op);
 }
 
 // What stands in front of the loops and is read by what is computed before their rounds.
 static void terms_mark(Nest *n)
 {
 	for (const Op *op = n->body->first; n->terms && op; op = op->next)
-		for (int i = 0; pointer_map_get(&n->terms->before, op) && i < op->noperand; i++) {
-			const Value *v = op_operand(op, i);
-			if (v && v->def && nest_level(n, v) < n->nloop)
-				pointer_map_set(&n->needed, v->def, v->def);
-		}
+		for (int i = 0; pointer_map_get(&n->terms->before, op) && i < op->noperand; i++)
+			if (op_operand(op, i) && nest_level(n, op_operand(op, i)) < n->nloop)
+				needed_value(&n->needed, op_operand(op, i));
 }
 
 void nest_renew(Nest *n)
 {
-	pointer_map_init(&n->needed, n->k->arena);
+	needed_begin(&n->needed, &n->s);
 	terms_mark(n);
-	nest_mark(n, n->body);
+	for (int i = 0; n->terms && i < n->terms->n; i++)
+		needed_leave(&n->needed, n->terms->kept[i]);
+	needed_block(&n->needed, n->body);
 }
 
 // Of a predicate that is not known: itself or a part of it, without which it does not hold, that

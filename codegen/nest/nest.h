@@ -88,7 +88,7 @@ typedef struct Nest {
 	Loop layout[MAX_RANK]; // the same in the order of the result's dims
 	PointerMap levels; // Value in the body -> its level + 1, as a pointer: the innermost loop that
 	                   // it depends on
-	PointerMap needed; // Op -> itself: what is printed under the predicates that are known
+	Needed needed;     // what is printed under the predicates that are known
 	struct LaneTile *tile; // lanes.c, while it prints
 	Terms *terms;          // what rounds share
 	bool turned;           // the last two loops run in the other order
@@ -100,9 +100,7 @@ void nest_init(Nest *n, KernelFunc *k, Text *out);
 void nest_levels_find(Nest *n);
 int nest_level(const Nest *n, const Value *v); // 0: depends on no loop
 bool nest_needed(const Nest *n, const Op *op);
-// Fills `needed` for a block: what its terminator needs, under the known predicates.
-void nest_mark(Nest *n, const Block *b);
-// The same for the whole nest, from nothing: after the known predicates have changed.
+// Finds it anew, after the known predicates have changed.
 void nest_renew(Nest *n);
 // A predicate of a needed load_or or where in the block that `fixed` says stays the same; NULL:
 // none.

@@ -73,8 +73,11 @@ static bool body_print(Reduction *r, int depth)
 {
 	const Block *b = r->op->regions[0].first;
 	const Op *end = block_terminator(b);
+	Needed needed;
+	needed_begin(&needed, r->s);
+	needed_block(&needed, b);
 	for (const Op *op = b->first; op != end; op = op->next)
-		if (!scalar_op_print(r->s, op, true, depth, r->out))
+		if (needed_is(&needed, op) && !scalar_op_print(r->s, op, true, depth, r->out))
 			return false;
 	const char *value = scalars_name(r->s, op_operand(end, 0));
 	if (!value)
