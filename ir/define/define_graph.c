@@ -48,7 +48,8 @@ static bool message_dims(const Op *op, const Type *x, const Type *y, int *rank, 
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (!y)
 		return true;
-	if (!infer_broadcast(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, rank, shape + 1))
+	if (!infer_broadcast_open(op, x->rank - 1, x->dims + 1, y->rank - 1, y->dims + 1, rank,
+	                          shape + 1))
 		return false;
 	++*rank;
 	return true;

@@ -259,7 +259,13 @@ bool define_hook_put_along_axis(Builder *b, Op *op, Value **results)
 	memcpy(to, n.at, sizeof to);
 	to[axis] = index_from_data(&n.b, load(&n.b, index, n.at), x->type->dims[axis], true);
 	Value *at = nest_close(&n, index_linear(&n.b, rank, x->type->dims, to));
-	Value *updates = tensor_spread(b, op_operand(op, 2), rank, index->type->dims);
+	Value *updates = op_operand(op, 2);
+	for (int d = 0; d < rank && updates && updates->type->rank == rank; d++) {
+		const Dim *used = put_along_used(index->type, updates->type, d);
+		if (used != updates->type->dims[d])
+			updates = tensor_cut(b, updates, d, 0, used->value);
+	}
+	updates = updates ? tensor_spread(b, updates, rank, index->type->dims) : NULL;
 	const Dim *count = type_numel(b->ctx, index->type);
 	if (!at || !updates)
 		return false;

@@ -345,49 +345,76 @@ static Value *reduced_behind(Builder *b, Value *x, const bool *flags, bool keep,
 	return tensor_reshape(b, n ? tensor_transpose(b, x, n, perm) : x, outer + 1, dims);
 }
 
-bool define_hook_nanmedian(Builder *b, Op *op, Value **results)
+// How many elements of a row count: numbers, or all.
+static Value *row_numbers(Nest *m, Value *rows, int last)
+{
+	const Dim *size = rows->type->dims[last];
+	DType t = rows->type->dtype;
+	Value *from[MAX_RANK];
+	memcpy(from, m->at, sizeof from);
+	Nest s = reduce_open(&m->b, "sum", DT_I64, 1, &size);
+	from[last] = s.at[0];
+	Value *x = load(&s.b, rows, from);
+	Value *number = dtype_is_float(t)
+	                    ? apply1(&s.b, OP_PD_LOGICAL_NOT, apply1(&s.b, OP_PD_ISNAN, x))
+	                    : NULL;
+	Value *one = number ? scalar_cast(&s.b, number, DT_I64) : build_scalar_f(&s.b, DT_I64, 1);
+	return index_from_data(&m->b, reduce_close(&s, one),
+	                       dim_add(m->b.ctx, size, dim_const(m->b.ctx, 1)), false);
+}
+
+// Where in rows the middle elements are: [..., 2]. NaN come last in order: where there is nothing
+// else, element 0 is one, and where one counts, the first of them is behind all numbers.
+static Value *middle_elements(Builder *b, Value *rows, int last, bool skip)
+{
+	const Dim *dims[MAX_RANK], *size = rows->type->dims[last];
+	Value *order = select_sorted(b, rows, false, NULL, size).at, *from[MAX_RANK];
+	memcpy(dims, rows->type->dims, sizeof *dims * (size_t)last);
+	dims[last] = dim_const(b->ctx, 2);
+	Nest m = nest_open(b, type_tensor(b->ctx, DT_I64, last + 1, dims, 0));
+	memcpy(from, m.at, sizeof from);
+	Value *count = row_numbers(&m, rows, last), *end = index_dim(&m.b, size);
+	Value *less = index_max(&m.b, index_plus(&m.b, index_add(&m.b, count, m.at[last]), -1),
+	                        index_const(&m.b, 0));
+	Value *at = index_div(&m.b, less, index_const(&m.b, 2));
+	if (!skip)
+		at = index_where(&m.b, index_equal(&m.b, count, end), at, count);
+	from[last] = index_min(&m.b, at, index_plus(&m.b, end, -1));
+	return nest_close(&m, scalar_cast(&m.b, load(&m.b, order, from), DT_I64));
+}
+
+bool define_hook_median(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_tensor(op, 0);
 	const Dim *out[MAX_RANK];
 	int64_t axes[MAX_RANK];
-	bool flags[MAX_RANK];
+	bool flags[MAX_RANK], lower = op_enum(op, "mode") == MEDIAN_MIN;
 	int rank, n = op_ints(op, "axis", axes, MAX_RANK);
 	if (!t || !infer_axes(op, n < 0 ? 0 : n, axes, t->rank, true, flags))
 		return false;
 	Value *rows = reduced_behind(b, op_operand(op, 0), flags, op_bool(op, "keepdim", true), &rank,
 	                             out);
-	if (!rows)
+	int last = rows ? rows->type->rank - 1 : 0;
+	Value *middle = rows ? middle_elements(b, rows, last, op->code == OP_PD_NANMEDIAN) : NULL;
+	if (!middle)
 		return false;
-	DType real = t->dtype;
-	int last = rows->type->rank - 1;
-	Value *order = select_sorted(b, rows, false, NULL, rows->type->dims[last]).at, *from[MAX_RANK],
-		  *v[2];
-	Nest m = nest_open(b, type_tensor(b->ctx, real, last, rows->type->dims, 0));
-	memcpy(from, m.at, sizeof from);
-	const Dim *size = rows->type->dims[last];
-	Nest s = reduce_open(&m.b, "sum", DT_I64, 1, &size);
-	from[last] = s.at[0];
-	Value *x = load(&s.b, rows, from);
-	Value *number = dtype_is_float(t->dtype)
-	                    ? apply1(&s.b, OP_PD_LOGICAL_NOT, apply1(&s.b, OP_PD_ISNAN, x))
-	                    : NULL;
-	Value *one = number ? scalar_cast(&s.b, number, DT_I64) : build_scalar_f(&s.b, DT_I64, 1);
-	Value *count = index_from_data(&m.b, reduce_close(&s, one),
-	                               dim_add(b->ctx, size, dim_const(b->ctx, 1)), false);
-	// NaN come last in order; where there is nothing else, element 0 is one.
+	Nest m = nest_open(b, type_tensor(b->ctx, t->dtype, last, rows->type->dims, 0));
+	Value *from[MAX_RANK], *v[2];
 	for (int i = 0; i < 2; i++) {
-		Value *less = index_max(&m.b, index_plus(&m.b, count, i - 1), index_const(&m.b, 0));
-		from[last] = index_min(&m.b, index_div(&m.b, less, index_const(&m.b, 2)),
-		                       index_dim(&m.b, dim_sub(b->ctx, size, dim_const(b->ctx, 1))));
-		from[last] = index_from_data(&m.b, scalar_cast(&m.b, load(&m.b, order, from), DT_I64), size,
-		                             false);
+		memcpy(from, m.at, sizeof from);
+		from[last] = index_const(&m.b, i);
+		from[last] = index_from_data(&m.b, load(&m.b, middle, from), rows->type->dims[last], false);
 		v[i] = load(&m.b, rows, from);
 	}
-	Value *half = tensor_add(&m.b, v[0], v[1]);
-	half = tensor_div(&m.b, half, build_scalar_f(&m.b, real, 2));
+	Value *half = tensor_div(&m.b, tensor_add(&m.b, v[0], v[1]), build_scalar_f(&m.b, t->dtype, 2));
 	Value *same = apply2(&m.b, OP_PD_EQUAL, v[0], v[1]); // of infinities, too
-	results[0] = tensor_reshape(b, nest_close(&m, index_where(&m.b, same, v[0], half)), rank, out);
-	return results[0] != NULL;
+	Value *chosen = lower ? v[0] : index_where(&m.b, same, v[0], half);
+	results[0] = tensor_reshape(b, nest_close(&m, chosen), rank, out);
+	if (lower)
+		middle = tensor_cut(b, middle, last, 0, 1);
+	out[rank] = dim_const(b->ctx, 2);
+	results[1] = tensor_reshape(b, middle, rank + !lower, out);
+	return results[0] && results[1];
 }
 
 // ---- runs of equal elements ---------------------------------------------------------------------

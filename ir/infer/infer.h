@@ -10,6 +10,9 @@
 const Dim *infer_found_size(const Op *op, const Type *x);
 // The number of true elements of the mask that is index number i of an index_put.
 const Dim *index_put_found(const Op *op, int i);
+// How much of an axis of the value put_along_axis reads: as much as there are places, if both are
+// known.
+const Dim *put_along_used(const Type *index, const Type *value, int d);
 // What the indices of index_put in front broadcast to (`rank`, `dims`) with index i, of type t; the
 // definition sees to it that a run checks that.
 bool index_put_spread(const Op *op, int i, const Type *t, int *rank, const Dim **dims);

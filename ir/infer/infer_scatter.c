@@ -85,10 +85,17 @@ bool infer_hook_index_put(Op *op)
 	return check_spread(op, value, rank, dims) && infer_result(op, 0, x);
 }
 
+const Dim *put_along_used(const Type *index, const Type *value, int d)
+{
+	const Dim *n = index->dims[d], *have = value->dims[d];
+	return dim_is_const(n) && dim_is_const(have) && n->value < have->value ? n : have;
+}
+
 bool infer_hook_put_along_axis(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL,
 			   *value = index ? infer_tensor(op, 2) : NULL;
+	const Dim *from[MAX_RANK];
 	int axis;
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
@@ -99,7 +106,12 @@ bool infer_hook_put_along_axis(Op *op)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
 			return op_error(op, "the index is larger than x on axis %d", d);
-	return check_spread(op, value, index->rank, index->dims) && infer_result(op, 0, x);
+	for (int d = 0; d < value->rank && value->rank == index->rank; d++)
+		from[d] = put_along_used(index, value, d);
+	const Type *used = value->rank == index->rank
+	                       ? type_tensor(op->ctx, value->dtype, value->rank, from, 0)
+	                       : value;
+	return check_spread(op, used, index->rank, index->dims) && infer_result(op, 0, x);
 }
 
 bool infer_hook_index_add(Op *op)
