@@ -168,6 +168,54 @@ static double trip_count(const Op *op, const Op *top)
 	return n * dims_estimate(t->rank, t->dims);
 }
 
+// The position of a nest that a condition compares with a constant: of a stack, the tensor. The
+// last loop stays whole, so there all tensors would be computed for each position.
+static const Value *position_compared(const Op *top, const Value *condition)
+{
+	const Op *op = condition->def;
+	const Block *body = region_entry(&top->regions[0]);
+	if (!op || op->code != OP_PD_EQUAL || op_operand(op, 1)->def == NULL ||
+	    op_operand(op, 1)->def->code != OP_LOOP_CONSTANT)
+		return NULL;
+	for (int i = 0; i + 1 < body->narg; i++)
+		if (body->args[i] == op_operand(op, 0))
+			return body->args[i];
+	return NULL;
+}
+
+// The operation that takes a value where its condition does not hold, and does nothing else with
+// it; NULL: there is none.
+static const Op *chosen_by(const Value *v)
+{
+	const Use *u = v->uses;
+	return u && !u->next && u->user->code == OP_LOOP_LOAD_OR && u->index == 1 ? u->user : NULL;
+}
+
+// The part of a nest's rounds in which a load runs: where tensors are stacked, a nest is printed as
+// a loop for each of them.
+static double part_of_rounds(const Op *load, const Op *top)
+{
+	const Value *arg = NULL;
+	int others = 0;
+	if (top->code != OP_LOOP_NEST || op_parent(load) != top)
+		return 1;
+	if (load->code == OP_LOOP_LOAD_OR)
+		arg = position_compared(top, op_operand(load, 0));
+	const bool own = arg != NULL;
+	for (const Op *op = own ? NULL : chosen_by(&load->results[0]); op;
+	     op = chosen_by(&op->results[0])) {
+		const Value *compared = position_compared(top, op_operand(op, 0));
+		if (!compared || (arg && compared != arg))
+			break;
+		arg = compared;
+		others++;
+	}
+	if (!arg)
+		return 1;
+	const double rounds = dim_estimate(top->results[0].type->dims[arg->index]);
+	return (own || rounds <= others ? 1 : rounds - others) / rounds;
+}
+
 // ---- the decision -------------------------------------------------------------------------------
 
 // Every place that reads the nest's result.
@@ -233,6 +281,8 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 	double cost = block_cost(nest->regions[0].first), elements = dims_estimate(t->rank, t->dims);
 	bool loops = op_contains(nest, OP_LOOP_REDUCE), checks = op_contains(nest, OP_LOOP_TO_INDEX);
 	double extra = cost > 0.5 ? cost - 0.5 : 0; // the load that goes away
+	// Where the body chooses, too, the loop of each tensor of a stack would have a choice in it.
+	bool chooses = op_contains(nest, OP_LOOP_LOAD_OR) || op_contains(nest, OP_PD_WHERE);
 	double work = 0;
 	int size = op_count(nest, true);
 	for (int i = 0; i < s->n; i++) {
@@ -247,7 +297,8 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 			return false;
 		if (op_count(top, true) + size > MAX_BODY && size > 2)
 			return false;
-		work += (extra + view) * trip_count(load, top);
+		const double part = chooses ? 1 : part_of_rounds(load, top);
+		work += (extra + view) * trip_count(load, top) * part;
 	}
 	return work <= elements * (extra + MEMORY_COST);
 }
