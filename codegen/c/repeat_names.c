@@ -123,6 +123,62 @@ static bool param_differs(const RepeatLoop *l, int step, int p)
 	return false;
 }
 
+// ---- stems --------------------------------------------------------------------------------------
+
+// Whether a story begins with the kinds of operators of another.
+static bool story_goes_on(const Story *s, const Story *begin)
+{
+	if (s->n <= begin->n)
+		return false;
+	for (int i = 0; i < begin->n; i++)
+		if (strcmp(s->locs[i]->type, begin->locs[i]->type) != 0)
+			return false;
+	return true;
+}
+
+static const Story *result_story(const RepeatLoop *l, int round, int step, int p)
+{
+	const KernelParam *param = param_joint(l, round, step, p);
+	const Op *op = param && param->value ? value_place(param->value).root->def : NULL;
+	return op ? op_story(l->s->cg, op) : NULL;
+}
+
+// What a step computes is named after the last operator that most of its rounds have: one that is
+// fused behind it in a single layer does not give all of them its name.
+static void result_stem(RepeatLoop *l, int step, int p)
+{
+	Codegen *cg = l->s->cg;
+	const Story *least = NULL, *s;
+	int have = 0, most = 0;
+	for (int round = 0; round < l->r->rounds; round++)
+		if ((s = result_story(l, round, step, p)) && (!least || s->n < least->n))
+			least = s;
+	for (int round = 0; round < l->r->rounds; round++)
+		if ((s = result_story(l, round, step, p))) {
+			have++;
+			most += s->n == least->n;
+		}
+	if (!least || !least->n || 2 * most <= have)
+		return;
+	for (int round = 0; round < l->r->rounds; round++) {
+		if (!(s = result_story(l, round, step, p)) || !story_goes_on(s, least))
+			continue;
+		const Loc *last = s->locs[least->n - 1];
+		if (last->var)
+			pointer_map_set(
+				&cg->stems, value_place(param_joint(l, round, step, p)->value).root,
+				name_local(cg->arena, name_by_operator(cg->arena, last->var, last->type)));
+	}
+}
+
+static void stems_note(RepeatLoop *l)
+{
+	for (int step = 0; step < l->r->nstep; step++)
+		for (int p = 0; p < step_params(l, step); p++)
+			if (param_first(l, step, p)->result)
+				result_stem(l, step, p);
+}
+
 // ---- columns ------------------------------------------------------------------------------------
 
 const KernelParam *column_first(const Column *c)
@@ -388,6 +444,7 @@ bool repeat_names(RepeatLoop *l)
 	for (int step = 0; step < l->r->nstep; step++)
 		l->arguments[step] = NEW_ARRAY(arena, (size_t)step_params(l, step) + 1, const char *);
 	steps_pair(l);
+	stems_note(l);
 	for (int count = l->r->rounds; count > 0; count--)
 		if (!names_of_steps(l, count, true) || !names_of_steps(l, count, false))
 			return false;

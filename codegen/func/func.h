@@ -327,6 +327,7 @@ struct Codegen {
 	State *states;         // by name
 	int64_t state_bytes;   // of the workspace
 	PointerMap pointers;   // value -> C expression in model_run
+	PointerMap stems;      // value -> what its C name is made from, where that is not its own name
 	PointerMap row_places; // value -> C: `layer->NAME`, the column of a table that says where it is
 	PointerMap weights_at; // offset in the weights -> the parameter that has their pointer
 	PointerMap param_arrays; // parameter's root value -> its WeightsArray (inline weights)

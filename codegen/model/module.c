@@ -57,6 +57,7 @@ static void codegen_init(Codegen *cg, Context *c, const Op *module, const Target
 	names_unique(&cg->place_names, "end"); // of the workspace
 	pointer_map_init(&cg->firsts, c->arena);
 	pointer_map_init(&cg->weights_at, c->arena);
+	pointer_map_init(&cg->stems, c->arena);
 	pointer_map_init(&cg->row_places, c->arena);
 	pointer_map_init(&cg->param_arrays, c->arena);
 	pointer_map_init(&cg->used_arrays, c->arena);

@@ -67,6 +67,9 @@ static const char *place_expression(Codegen *cg, const Place *p, const char *typ
 const char *value_stem(Codegen *cg, const Value *root)
 {
 	const Op *op = root->def;
+	const char *given = pointer_map_get(&cg->stems, root);
+	if (given)
+		return given;
 	const char *var = op && op->code == OP_BUILTIN_GET_PARAMETER ? op_str(op, "name", NULL)
 	                                                             : root->name;
 	if (!var && op)
