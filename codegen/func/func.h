@@ -493,17 +493,16 @@ bool near_index_print(Scalars *s, const Op *op, int depth, Text *out);
 const char *near_index_expression(Scalars *s, const Op *op);
 const char *narrow_index(const Scalars *s, const Op *op, int first, const Type *t, int *axes,
                          int64_t *size);
-// The operations that a block's terminator needs where `s` stands, but for values that are left to
-// the caller. needed.c.
+// The operations that a block's terminator needs where `s` stands, but for values `left` to the
+// caller, who sets them, if any, behind needed_begin. needed.c.
 typedef struct Needed {
 	const Scalars *s;
 	PointerMap ops; // Op -> itself
+	const Value *const *left;
 	int nleft;
-	const Value *left[16];
 } Needed;
 
 void needed_begin(Needed *n, const Scalars *s);
-void needed_leave(Needed *n, const Value *v);
 void needed_value(Needed *n, const Value *v);
 void needed_block(Needed *n, const Block *b);
 bool needed_is(const Needed *n, const Op *op);

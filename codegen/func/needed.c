@@ -5,14 +5,9 @@
 void needed_begin(Needed *n, const Scalars *s)
 {
 	n->s = s;
+	n->left = NULL;
 	n->nleft = 0;
 	pointer_map_init(&n->ops, s->k->arena);
-}
-
-void needed_leave(Needed *n, const Value *v)
-{
-	if (n->nleft < (int)COUNT_OF(n->left))
-		n->left[n->nleft++] = v;
 }
 
 bool needed_is(const Needed *n, const Op *op)

@@ -81,8 +81,10 @@ void nest_renew(Nest *n)
 {
 	needed_begin(&n->needed, &n->s);
 	terms_mark(n);
-	for (int i = 0; n->terms && i < n->terms->n; i++)
-		needed_leave(&n->needed, n->terms->kept[i]);
+	if (n->terms) {
+		n->needed.left = n->terms->kept;
+		n->needed.nleft = n->terms->n;
+	}
 	needed_block(&n->needed, n->body);
 }
 

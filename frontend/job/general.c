@@ -423,13 +423,8 @@ bool general_record(OpJob *j)
 // as the running averages of a batch norm do outside training.
 static bool check_state(OpJob *j)
 {
-	static const char *const frozen[] = {"is_test", "use_global_stats"};
-	for (size_t i = 0; i < COUNT_OF(frozen); i++) {
-		const Paddle__OpAttr *a = attr_find(j->desc, frozen[i]);
-		int64_t on;
-		if (a && attr_int_at(a, 0, &on) && on)
-			return true;
-	}
+	if (job_number(j, "is_test", 0) || job_number(j, "use_global_stats", 0))
+		return true;
 	for (size_t i = 0; i < j->desc->n_outputs; i++) {
 		const Paddle__OpSlot *s = j->desc->outputs[i];
 		const char *var = slot_var(s, 0);

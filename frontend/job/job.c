@@ -32,6 +32,13 @@ const char *input_var(const OpJob *j, const char *slot)
 	return slot_var(slot_find(j->desc->n_inputs, j->desc->inputs, slot), 0);
 }
 
+int64_t job_number(const OpJob *j, const char *attr, int64_t otherwise)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, attr);
+	int64_t v;
+	return a && attr_int_at(a, 0, &v) ? v : otherwise;
+}
+
 int job_outputs(OpJob *j, const char ***vars)
 {
 	const Paddle__OpDesc *d = j->desc;

@@ -146,6 +146,8 @@ bool PRINTF_LIKE(2, 3) job_fail(OpJob *j, const char *fmt, ...);
 // The first variable of an input or output slot; NULL: none.
 const char *input_var(const OpJob *j, const char *slot);
 const char *output_var(const OpJob *j, const char *slot);
+// The integer or bool that an attribute of the operator in the program holds.
+int64_t job_number(const OpJob *j, const char *attr, int64_t otherwise);
 // The variables that it writes, each once; how many.
 int job_outputs(OpJob *j, const char ***vars);
 // By the name of ours; NULL when the operand is left out, or there is none of that name.

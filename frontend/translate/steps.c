@@ -365,13 +365,6 @@ static bool sequence_mask_translate(OpJob *j)
 
 // ---- operators that do something else in training -----------------------------------------------
 
-static bool legacy_flag(const OpJob *j, const char *name)
-{
-	const Paddle__OpAttr *a = attr_find(j->desc, name);
-	int64_t on;
-	return a && attr_int_at(a, 0, &on) && on;
-}
-
 static bool sigmoid_cross_entropy_translate(OpJob *j)
 {
 	if (!input_var(j, "pos_weight"))
@@ -383,11 +376,8 @@ static bool sigmoid_cross_entropy_translate(OpJob *j)
 // With decimals, 10 to the power of their number is an attribute of its own.
 static bool round_translate(OpJob *j)
 {
-	const Paddle__OpAttr *a = attr_find(j->desc, "decimals");
-	int64_t decimals = 0;
-	if (a && attr_int_at(a, 0, &decimals) && decimals)
-		return translate_as(j, "pd_op.round.decimals");
-	return general_translate(j);
+	return job_number(j, "decimals", 0) ? translate_as(j, "pd_op.round.decimals")
+	                                    : general_translate(j);
 }
 
 static bool quantize_translate(OpJob *j)
@@ -396,19 +386,19 @@ static bool quantize_translate(OpJob *j)
 	double shift = 0;
 	if (a && !attr_float_at(a, 0, &shift))
 		return job_fail(j, "attribute 'Shift' is no number");
-	return legacy_flag(j, "is_negative_input") && shift == 0 ? translate_as(j, "quantize.signed")
-	                                                         : general_translate(j);
+	return job_number(j, "is_negative_input", 0) && shift == 0 ? translate_as(j, "quantize.signed")
+	                                                           : general_translate(j);
 }
 
 static bool moving_average_translate(OpJob *j)
 {
-	return legacy_flag(j, "is_test") ? translate_as(j, "moving_average_abs_max_scale.observed")
-	                                 : general_translate(j);
+	return job_number(j, "is_test", 0) ? translate_as(j, "moving_average_abs_max_scale.observed")
+	                                   : general_translate(j);
 }
 
 static bool dropout_translate(OpJob *j)
 {
-	if (legacy_flag(j, "is_test"))
+	if (job_number(j, "is_test", 0))
 		return general_translate(j);
 	return translate_as(j, is_pir(j->desc) ? "pd_op.dropout.training" : "dropout.training");
 }
@@ -417,10 +407,10 @@ static bool batch_norm_record(OpJob *j)
 {
 	static const char *const outs[] = {"MeanOut", "VarianceOut", "SavedMean", "SavedVariance"};
 	static const char *const attrs[] = {"momentum", "epsilon", "data_format"};
-	bool test = legacy_flag(j, "is_test") && !legacy_flag(j, "trainable_statistics");
+	bool test = job_number(j, "is_test", 0) && !job_number(j, "trainable_statistics", 0);
 	if (!general_record(j))
 		return false;
-	if (test || legacy_flag(j, "use_global_stats"))
+	if (test || job_number(j, "use_global_stats", 0))
 		return true;
 	NamedAttr list[COUNT_OF(attrs)];
 	for (size_t i = 0; i < COUNT_OF(attrs); i++)

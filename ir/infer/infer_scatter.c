@@ -91,11 +91,21 @@ const Dim *put_along_used(const Type *index, const Type *value, int d)
 	return dim_is_const(n) && dim_is_const(have) && n->value < have->value ? n : have;
 }
 
+// What put_along_axis reads of the value, which broadcasts to the index.
+static const Type *used_type(Context *c, const Type *index, const Type *value)
+{
+	const Dim *dims[MAX_RANK];
+	if (value->rank != index->rank)
+		return value;
+	for (int d = 0; d < value->rank; d++)
+		dims[d] = put_along_used(index, value, d);
+	return type_tensor(c, value->dtype, value->rank, dims, 0);
+}
+
 bool infer_hook_put_along_axis(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *index = x ? infer_tensor(op, 1) : NULL,
 			   *value = index ? infer_tensor(op, 2) : NULL;
-	const Dim *from[MAX_RANK];
 	int axis;
 	if (!value || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
@@ -106,12 +116,8 @@ bool infer_hook_put_along_axis(Op *op)
 		if (d != axis && dim_is_const(x->dims[d]) && dim_is_const(index->dims[d]) &&
 		    index->dims[d]->value > x->dims[d]->value)
 			return op_error(op, "the index is larger than x on axis %d", d);
-	for (int d = 0; d < value->rank && value->rank == index->rank; d++)
-		from[d] = put_along_used(index, value, d);
-	const Type *used = value->rank == index->rank
-	                       ? type_tensor(op->ctx, value->dtype, value->rank, from, 0)
-	                       : value;
-	return check_spread(op, used, index->rank, index->dims) && infer_result(op, 0, x);
+	return check_spread(op, used_type(op->ctx, index, value), index->rank, index->dims) &&
+	       infer_result(op, 0, x);
 }
 
 bool infer_hook_index_add(Op *op)

@@ -13,19 +13,20 @@ static Value *scale_shift(Builder *b, Value *x, Value *scale, Value *bias)
 	return bias ? tensor_add(b, x, bias) : x;
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `n` axes; the mean and variance are kept apart for
-// batch norm.
-static Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, double epsilon)
+Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, double epsilon,
+                  Value **deviation)
 {
 	Value *mean = tensor_reduce(b, OP_PD_MEAN, x, n, axes);
 	Value *way = tensor_sub(b, x, mean);
 	Value *variance = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, way, way), n, axes);
 	Value *safe = tensor_add(b, variance, tensor_number(b, x->type->dtype, epsilon));
-	return tensor_div(b, way, apply1(b, OP_PD_SQRT, safe));
+	Value *root = apply1(b, OP_PD_SQRT, safe);
+	if (deviation)
+		*deviation = root;
+	return tensor_div(b, way, root);
 }
 
-// All axes but `channel`, and but the first unless `batch`.
-static int other_axes(int rank, int channel, bool batch, int64_t *axes)
+int other_axes(int rank, int channel, bool batch, int64_t *axes)
 {
 	int n = 0;
 	for (int d = batch ? 0 : 1; d < rank; d++)
@@ -45,7 +46,7 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 	bool test = op_bool(op, "is_test", false) && !op_bool(op, "trainable_statistics", false);
 	if (!test && !op_bool(op, "use_global_stats", false)) {
 		int64_t axes[MAX_RANK];
-		Value *out = normalized(b, x, other_axes(rank, channel, true, axes), axes, epsilon);
+		Value *out = normalized(b, x, other_axes(rank, channel, true, axes), axes, epsilon, NULL);
 		out = scale_shift(b, out, scale ? tensor_along(b, scale, rank, channel) : NULL,
 		                  bias ? tensor_along(b, bias, rank, channel) : NULL);
 		results[0] = tensor_cast(b, out, narrow);
@@ -96,7 +97,7 @@ bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
 	x = tensor_cast(b, x, scale ? scale->type->dtype : bias ? bias->type->dtype : narrow);
 	for (int i = 0; i < n; i++)
 		axes[i] = first + i;
-	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5));
+	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5), NULL);
 	const Dim *const *dims = x->type->dims + first;
 	scale = scale && n > 1 ? tensor_reshape(b, scale, n, dims) : scale;
 	bias = bias && n > 1 ? tensor_reshape(b, bias, n, dims) : bias;
@@ -183,7 +184,7 @@ bool define_hook_instance_norm(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
 	int64_t axes[MAX_RANK];
 	int rank = x->type->rank, n = other_axes(rank, 1, false, axes);
-	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5));
+	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5), NULL);
 	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, rank, 1) : NULL,
 	                         bias ? tensor_along(b, bias, rank, 1) : NULL);
 	return results[0] != NULL;
@@ -213,7 +214,7 @@ bool define_hook_group_norm(Builder *b, Op *op, Value **results)
 	Value *split = groups_split(b, op, x, &n, axes);
 	if (!split)
 		return false;
-	Value *out = normalized(b, split, n, axes, op_float(op, "epsilon", 1e-5));
+	Value *out = normalized(b, split, n, axes, op_float(op, "epsilon", 1e-5), NULL);
 	out = tensor_reshape(b, out, t->rank, t->dims);
 	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, t->rank, channel) : NULL,
 	                         bias ? tensor_along(b, bias, t->rank, channel) : NULL);

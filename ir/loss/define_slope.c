@@ -3,50 +3,46 @@
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
-#include <string.h>
-
-// 1 / sqrt(variance + epsilon) (d - y mean(d y)) in each group, where y is what is normalised. The
-// derivative also takes mean(d) from d.
-bool define_hook_group_norm_unscaled_slope(Builder *b, Op *op, Value **results)
+// Whether operand i is shaped as operand 0, whose gradient belongs to it. False after a diagnostic.
+static bool is_gradient(const Op *op, int i)
 {
-	const Type *t = infer_tensor(op, 0), *given = t ? infer_tensor(op, 1) : NULL;
-	int n, k = 0;
-	int64_t axes[MAX_RANK], others[MAX_RANK];
-	if (!given || t->rank < 2 || given->rank != t->rank)
+	const Type *t = infer_tensor(op, 0), *given = t ? infer_tensor(op, i) : NULL;
+	if (!given || given->rank != t->rank)
 		return given &&
 		       op_error(op, "a gradient of %d axes for an operand of %d", given->rank, t->rank);
-	if (!infer_same_dims(op, 0, t, given, "the operand and its gradient"))
+	return infer_same_dims(op, 0, t, given, "the operand and its gradient");
+}
+
+// (d - y mean(d y)) / deviation in each group, where y is what is normalised. The derivative also
+// takes mean(d) from d.
+bool define_hook_group_norm_unscaled_slope(Builder *b, Op *op, Value **results)
+{
+	int n;
+	int64_t axes[MAX_RANK];
+	if (!is_gradient(op, 1))
 		return false;
+	const Type *t = op_operand(op, 0)->type;
+	if (t->rank < 2)
+		return op_error(op, "there is no axis of channels among %d", t->rank);
 	Value *x = groups_split(b, op, op_operand(op, 0), &n, axes),
-		  *d = groups_split(b, op, op_operand(op, 1), &n, axes);
+		  *d = groups_split(b, op, op_operand(op, 1), &n, axes), *deviation;
 	if (!x || !d)
 		return false;
-	Value *way = tensor_sub(b, x, tensor_reduce(b, OP_PD_MEAN, x, n, axes));
-	Value *spread = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, way, way), n, axes);
-	Value *epsilon = tensor_number(b, t->dtype, op_float(op, "epsilon", 1e-5));
-	Value *deviation = apply1(b, OP_PD_SQRT, tensor_add(b, spread, epsilon));
-	Value *y = tensor_div(b, way, deviation);
+	Value *y = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5), &deviation);
 	Value *along = tensor_reduce(b, OP_PD_MEAN, tensor_mul(b, d, y), n, axes);
 	Value *dx = tensor_div(b, tensor_sub(b, d, tensor_mul(b, y, along)), deviation);
 	const int channel = channel_axis(op, t->rank);
-	for (int i = 0; i < t->rank; i++)
-		if (i != channel)
-			others[k++] = i;
+	n = other_axes(t->rank, channel, true, axes);
+	Value *sum = tensor_reduce(b, OP_PD_SUM, op_operand(op, 1), n, axes);
 	results[0] = tensor_reshape(b, dx, t->rank, t->dims);
-	results[1] = tensor_reshape(b, tensor_reduce(b, OP_PD_SUM, op_operand(op, 1), k, others), 1,
-	                            &t->dims[channel]);
+	results[1] = tensor_reshape(b, sum, 1, &t->dims[channel]);
 	return results[0] && results[1];
 }
 
 bool define_hook_spectral_norm_slope(Builder *b, Op *op, Value **results)
 {
 	Spectral s;
-	const Type *of = infer_tensor(op, 0), *given = of ? infer_tensor(op, 3) : NULL;
-	if (!given || given->rank != of->rank)
-		return given &&
-		       op_error(op, "a gradient of %d axes for an operand of %d", given->rank, of->rank);
-	if (!infer_same_dims(op, 0, of, given, "the operand and its gradient") ||
-	    !spectral_estimate(b, op, &s))
+	if (!is_gradient(op, 3) || !spectral_estimate(b, op, &s))
 		return false;
 	Value *w = op_operand(op, 0), *d = spectral_matrix(b, &s, op_operand(op, 3));
 	const Type *t = w->type;

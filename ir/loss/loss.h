@@ -10,6 +10,13 @@
 // diagnostic.
 Value *rows_normalised(Builder *b, Value *x, Value *scale, Value *bias, double epsilon, int first);
 
+// (x - mean) / deviation over `n` axes, where the deviation, of which the caller may ask, is
+// sqrt(variance + epsilon). NULL after a diagnostic.
+Value *normalized(Builder *b, Value *x, int n, const int64_t *axes, double epsilon,
+                  Value **deviation);
+// All axes but `channel`, and but the first unless `batch`; how many.
+int other_axes(int rank, int channel, bool batch, int64_t *axes);
+
 // x with its channels split into the groups of attribute `groups` and channels of a group, and the
 // `n` axes over which a group is normalised. NULL after a diagnostic.
 Value *groups_split(Builder *b, const Op *op, Value *x, int *n, int64_t *axes);
