@@ -26,7 +26,7 @@ static Lines lines_collect(Codegen *cg, const Text *source)
 {
 	Lines l = {.source = source};
 	int number = 1;
-	bool macro = false;
+	LineState state = {0};
 	for (size_t at = 0; at < source->len;) {
 		const char *stop = memchr(source->text + at, '\n', source->len - at);
 		const size_t end = stop ? (size_t)(stop - source->text) : source->len;
@@ -34,7 +34,7 @@ static Lines lines_collect(Codegen *cg, const Text *source)
 		l.items[l.n++] = (struct Line){at, number};
 		Text wrapped;
 		text_init(&wrapped, cg->arena);
-		text_wrap_line(source->text + at, end - at, &macro, &wrapped);
+		text_finish_line(source->text + at, end - at, &state, &wrapped);
 		for (size_t i = 0; i < wrapped.len; i++)
 			number += wrapped.text[i] == '\n';
 		at = end + 1;

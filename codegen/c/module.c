@@ -145,6 +145,6 @@ void c_module_print(Codegen *cg, CodegenResult *out)
 	text_init(&header, cg->arena);
 	source_print(cg, &source, out);
 	header_print(cg, &header);
-	text_wrap(source.text, source.len, &out->source);
-	text_wrap(header.text, header.len, &out->header);
+	text_finish(source.text, source.len, &out->source);
+	text_finish(header.text, header.len, &out->header);
 }

@@ -258,6 +258,6 @@ void cuda_module_print(Codegen *cg, CodegenResult *out)
 	text_init(&header, cg->arena);
 	cuda_source_print(cg, &source);
 	header_print(cg, &header);
-	text_wrap(source.text, source.len, &out->source);
-	text_wrap(header.text, header.len, &out->header);
+	text_finish(source.text, source.len, &out->source);
+	text_finish(header.text, header.len, &out->header);
 }

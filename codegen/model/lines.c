@@ -39,7 +39,7 @@ void run_comment(Codegen *cg, const char *fmt, ...)
 	if (!cg->opened)
 		text_char(&cg->run, '\n');
 	text_line(&line, cg->depth + 1, "/* %s */", text);
-	text_wrap(line.text, line.len, &cg->run);
+	text_finish(line.text, line.len, &cg->run);
 	cg->opened = false;
 	trace_begin(cg);
 }

@@ -85,11 +85,20 @@ typedef struct LineScan {
 } LineScan;
 
 void line_scan_step(LineScan *s, const char *p);
-// n bytes of C, which are whole lines, with those of more than 100 columns broken.
-void text_wrap(const char *text, size_t n, Text *out);
-// The same for one line, without its end. `macro`: whether it goes on a line of the preprocessor,
-// which stays as it is; false at first.
-void text_wrap_line(const char *line, size_t n, bool *macro, Text *out);
+// Where a walk over lines is: on a line of the preprocessor, in a comment. Zero at first.
+typedef struct LineState {
+	bool macro;
+	LineScan scan;
+} LineState;
+// Generated C as it is read: n bytes, which are whole lines, without parentheses that say nothing,
+// and with lines of more than 100 columns broken. Lines of the preprocessor stay as they are.
+void text_finish(const char *text, size_t n, Text *out);
+void text_finish_line(const char *line, size_t n, LineState *state, Text *out); // n without its end
+
+// ---- parens.c -----------------------------------------------------------------------------------
+
+// A line of C without the parentheses that change neither what it means nor what compilers warn of.
+void text_plain(const char *line, size_t n, Text *out);
 
 // ---- prelude.c ----------------------------------------------------------------------------------
 

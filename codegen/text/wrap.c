@@ -9,7 +9,7 @@ enum {
 	COLUMNS = 100,
 	TAB = 4,
 	INDENT = 2,     // tabs of what goes on, beyond those of the line
-	DEPTH_COST = 12 // columns that a break outside of a pair of parentheses is worth
+	DEPTH_COST = 24 // columns that a break outside of a pair of parentheses is worth
 };
 
 static void quote_step(LineScan *s, const char *p)
@@ -122,25 +122,34 @@ static void line_wrap(const char *line, size_t n, Text *out)
 	text_char(out, '\n');
 }
 
-void text_wrap_line(const char *line, size_t n, bool *macro, Text *out)
+void text_finish_line(const char *line, size_t n, LineState *state, Text *out)
 {
-	*macro = *macro || *line == '#';
-	if (*macro || width_of(line, n) <= COLUMNS) {
-		text_strn(out, line, n);
+	Text plain;
+	text_init(&plain, out->arena);
+	state->macro = state->macro || *line == '#';
+	if (state->macro || state->scan.comment)
+		text_strn(&plain, line, n);
+	else
+		text_plain(line, n, &plain);
+	if (state->macro || width_of(plain.text, plain.len) <= COLUMNS) {
+		text_strn(out, plain.text, plain.len);
 		text_char(out, '\n');
 	} else {
-		line_wrap(line, n, out);
+		line_wrap(plain.text, plain.len, out);
 	}
-	*macro = *macro && n && line[n - 1] == '\\';
+	state->macro = state->macro && n && line[n - 1] == '\\';
+	for (size_t i = 0; i < n; i++)
+		line_scan_step(&state->scan, line + i);
+	state->scan = (LineScan){.comment = state->scan.comment && !state->scan.rest};
 }
 
-void text_wrap(const char *text, size_t n, Text *out)
+void text_finish(const char *text, size_t n, Text *out)
 {
-	bool macro = false;
+	LineState state = {0};
 	for (const char *p = text, *end = text + n; p < end;) {
 		const char *stop = memchr(p, '\n', (size_t)(end - p));
 		const size_t len = (size_t)((stop ? stop : end) - p);
-		text_wrap_line(p, len, &macro, out);
+		text_finish_line(p, len, &state, out);
 		p += len + 1;
 	}
 }

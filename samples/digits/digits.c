@@ -386,7 +386,7 @@ PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 				const int64_t v4 = i3 * 2;
 				float acc5[4];
 				for (int l = 0; l < 4; l++)
-					acc5[l] = (-INFINITY);
+					acc5[l] = -INFINITY;
 				for (int64_t i6 = 0; i6 < 2; i6++) {
 					for (int64_t i7 = 0; i7 < 2; i7++) {
 						PDRT_LANES for (int l = 0; l < 4; l++) {
@@ -396,8 +396,8 @@ PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 					}
 				}
 				PDRT_LANES for (int l = 0; l < 4; l++) {
-					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = (-3.4028235e+38f) > acc5[l]
-							? (-3.4028235e+38f) : acc5[l];
+					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = -3.4028235e+38f > acc5[l]
+							? -3.4028235e+38f : acc5[l];
 				}
 			}
 		}
