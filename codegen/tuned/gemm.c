@@ -121,22 +121,26 @@ static bool panel_is_one(const Gemm *g)
 	return panels_are_full(g) && dim_is(g->n_dim, g->nr);
 }
 
-// Calls for as many vectors as `cols` needs. With N known there are two counts at most.
+// Whether some panel's columns take nv vectors. With N known there are two counts at most.
+static bool vectors_needed(const Gemm *g, int nv)
+{
+	if (!dim_is_const(g->n_dim) || g->n_dim->value < 0)
+		return true;
+	const int64_t n = g->n_dim->value, left = n % g->nr;
+	return (nv == g->nv && n >= g->nr) || (left > (nv - 1) * g->lanes && left <= nv * g->lanes);
+}
+
+// Calls for as many vectors as `cols` needs.
 static const char *tile_calls(Gemm *g)
 {
 	KernelFunc *k = g->k;
-	bool needed[9] = {false};
 	if (panels_are_full(g))
 		return tile_helper(g, g->nv) ? tile_call(g, g->nv, "tile", tile_int(k, g->nr)) : NULL;
-	int64_t n = dim_is_const(g->n_dim) ? g->n_dim->value : -1;
-	for (int nv = 1; nv <= g->nv; nv++)
-		needed[nv] = n < 0 || (nv == g->nv && n >= g->nr) ||
-		             (n % g->nr > (nv - 1) * g->lanes && n % g->nr <= nv * g->lanes);
 	Text t;
 	text_init(&t, k->arena);
 	bool first = true;
 	for (int nv = g->nv; nv >= 1; nv--) {
-		if (!needed[nv])
+		if (!vectors_needed(g, nv))
 			continue;
 		if (!tile_helper(g, nv))
 			return NULL;
@@ -396,6 +400,19 @@ static int rows_inlined(const Gemm *g, const Dim *depth)
 	return small && rows > 0 && rows <= g->mr ? (int)rows : 0;
 }
 
+// How wide the panels of the operand are that is packed; NULL after a diagnostic.
+static const Dim *panel_width(const Gemm *g, const Type *b, const Attr *depth)
+{
+	const Type *out = g->out;
+	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
+	if (nr && dim_is_const(nr) && nr->value % g->lanes == 0 && nr->value <= 8 * g->lanes &&
+	    out->rank >= 2 && depth && b->rank - 3 <= out->rank - 2)
+		return nr;
+	diag_error(g->k->ctx->diag, g->k->op->loc,
+	           "kernel.gemm: operands are not packed for this target");
+	return NULL;
+}
+
 bool kernel_gemm_emit(KernelFunc *k)
 {
 	const Type *b = op_operand(k->op, 1)->type, *out = k->op->results[0].type;
@@ -412,13 +429,9 @@ bool kernel_gemm_emit(KernelFunc *k)
 	          .turned = turned,
 	          .lanes = target_lanes(k->target, t),
 	          .out = out};
-	const Dim *nr = b->rank >= 3 ? b->dims[b->rank - 1] : NULL;
-	if (!nr || !dim_is_const(nr) || nr->value % g.lanes || nr->value > 8 * g.lanes ||
-	    out->rank < 2 || !depth || b->rank - 3 > out->rank - 2) {
-		diag_error(k->ctx->diag, k->op->loc,
-		           "kernel.gemm: operands are not packed for this target");
+	const Dim *nr = panel_width(&g, b, depth);
+	if (!nr)
 		return false;
-	}
 	g.nr = (int)nr->value;
 	g.nv = g.nr / g.lanes;
 	g.mr = tile_height(k->target->gemm_mr, k->target->gemm_nv, g.nv);

@@ -219,6 +219,25 @@ static const Type *sides_join(OpJob *j, OpenIf *i, Value **v, const char *var)
 	return v[0] && v[1] ? type_join(j->t->c, v[0]->type, v[1]->type, stem, &open) : NULL;
 }
 
+// A side that gives whatever gives nothing of the type of the other.
+static void fill_whatever(OpenIf *i, Value **v)
+{
+	for (int k = 0; k < 2; k++) {
+		Builder b = builder_before(yield_of(i, k));
+		if (!v[k])
+			v[k] = undefined_value(&b, v[!k]->type);
+	}
+}
+
+static Value *result_of_sides(OpenIf *i, const Type *type, Value *const *v)
+{
+	Value *result = &i->op->results[i->op->nresult++];
+	result->type = type;
+	for (int k = 0; k < 2; k++)
+		op_add_operand(yield_of(i, k), v[k]);
+	return result;
+}
+
 // The result that gives value[0] after `then` and value[1] after `else` (NULL: whatever). NULL
 // after a diagnostic.
 static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *var)
@@ -228,28 +247,21 @@ static Value *add_result(OpJob *j, OpenIf *i, Value *const *value, const char *v
 	drop_untaken(j, i, v);
 	if ((v[0] && is_variant(v[0])) || (v[1] && is_variant(v[1])))
 		return add_mixed(j, i, v, var);
-	for (int k = 0; k < 2; k++) {
-		Builder b = builder_before(yield_of(i, k));
-		if (!v[k])
-			v[k] = undefined_value(&b, v[!k]->type);
-	}
+	fill_whatever(i, v);
 	if (v[0])
 		v[1] = v[1] ? same_rank(j, i, v[1], v[0]->type, var) : NULL;
 	const Type *type = sides_join(j, i, v, var);
-	if (!type && v[0] && v[1] && !j->t->graded)
+	const bool differ = !type && v[0] && v[1];
+	if (differ && !j->t->graded)
 		return add_mixed(j, i, v, var);
-	if (!type && v[0] && v[1] && one_side(j, i, v, var))
+	if (differ && one_side(j, i, v, var))
 		type = sides_join(j, i, v, var);
 	if (!type) {
 		job_fail(j, "variable '%s' has different types after the two branches: %s and %s", var,
 		         side_text(c, v[0]), side_text(c, v[1]));
 		return NULL;
 	}
-	Value *result = &i->op->results[i->op->nresult++];
-	result->type = type;
-	for (int k = 0; k < 2; k++)
-		op_add_operand(yield_of(i, k), v[k]);
-	return result;
+	return result_of_sides(i, type, v);
 }
 
 // The LoD of a result: that of both values, or offsets that are results as well. What has none on

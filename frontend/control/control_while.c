@@ -135,26 +135,38 @@ static bool init_is_undefined(const LoopVar *v)
 	       (is_undefined(v->init) || !types_go_together(v->init->type, v->memo->undefined));
 }
 
+// Whether the variable has a value before the loop.
+static bool init_is_there(const LoopVar *v, bool exposed)
+{
+	const Binding *b = v->binding;
+	return b->value || b->guard || b->broken || is_implied(b) || exposed;
+}
+
+// Nothing goes in, in place of a value of another type that nobody looks at.
+static bool init_replaced(Loop *l, LoopVar *v)
+{
+	const bool held = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
+	v->replaced = held ? v->init : NULL;
+	return init_undefined(l, v) != NULL;
+}
+
 // The value before the loop. Without one the variable is left out of the first attempt; then its
 // type is known, and undefined_value() stands for it. So it does for a value of another type that
 // nobody looks at.
 static bool find_init(Loop *l, LoopVar *v, bool exposed)
 {
-	Binding *b = v->binding;
-	const bool there = b->value || b->guard || b->broken || is_implied(b) || exposed;
-	if (!there)
+	if (!init_is_there(v, exposed))
 		return init_nothing(l, v);
 	const bool condition = !strcmp(v->name, l->condition);
 	v->init = condition ? read_var(l->j, "Condition", v->name) : read_any(l->j, "X", v->name);
-	if (v->init && (v->memo->types.n || is_variant(v->init)))
+	if (!v->init)
+		return false;
+	if (v->memo->types.n || is_variant(v->init))
 		return split_types(l, v);
-	if (v->init && v->memo->fitted)
+	if (v->memo->fitted)
 		v->init = with_rank(l, v, &l->j->b, v->init, v->memo->fitted);
-	if (v->init && init_is_undefined(v)) {
-		const bool held = !value_is_nothing(l->j->t, v->init) && v->init->type->kind == TY_TENSOR;
-		v->replaced = held ? v->init : NULL;
-		return init_undefined(l, v) != NULL;
-	}
+	if (v->init && init_is_undefined(v))
+		return init_replaced(l, v);
 	return v->init != NULL;
 }
 

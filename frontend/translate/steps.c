@@ -295,11 +295,25 @@ static bool arange_inputs(OpJob *j)
 
 // ---- sequence_mask: which positions lie below each length --------------------------------------
 
+// A tensor of one number, as one of rank 0 and type t.
+static Value *as_number(Builder *b, Value *v, DType t)
+{
+	Context *c = b->ctx;
+	v = v ? build1(b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
+	return v ? build1(b, OP_PD_CAST, v, "dtype", attr_dtype(c, t), NULL) : NULL;
+}
+
+// The largest length in x, as a tensor of rank 0 and type t.
+static Value *longest(Builder *b, Value *x, DType t)
+{
+	x = build1(b, OP_PD_MAX, x, "reduce_all", attr_bool(b->ctx, true), NULL);
+	return x ? tensor_cast(b, x, t) : NULL;
+}
+
 // How long the masks are: a variable, an attribute, or the largest length. A tensor of rank 0 and
 // type t.
 static Value *mask_size(OpJob *j, Value *x, DType t)
 {
-	Context *c = j->t->c;
 	const char *var = input_var(j, "MaxLenTensor");
 	const Paddle__OpAttr *a = attr_find(j->desc, "maxlen");
 	Value *v = var ? read_var(j, "MaxLenTensor", var) : NULL;
@@ -307,20 +321,15 @@ static Value *mask_size(OpJob *j, Value *x, DType t)
 	int64_t size = -1;
 	if (var && !v)
 		return NULL;
-	if (v && numbers_of_value(c, v, &list) && list.n == 1 && list.floats[0] <= 0)
+	if (v && numbers_of_value(j->t->c, v, &list) && list.n == 1 && list.floats[0] <= 0)
 		var = NULL; // Paddle 3 says so that there is none
 	if (a && !attr_int_at(a, 0, &size)) {
 		job_fail(j, "attribute 'maxlen' is no integer");
 		return NULL;
 	}
-	if (!var && size > 0)
-		return build_number(&j->b, t, 0, size);
-	if (!var) {
-		x = build1(&j->b, OP_PD_MAX, x, "reduce_all", attr_bool(c, true), NULL);
-		return x ? tensor_cast(&j->b, x, t) : NULL;
-	}
-	v = v ? build1(&j->b, OP_PD_RESHAPE, v, "shape", attr_dims(c, 0, NULL), NULL) : NULL;
-	return v ? build1(&j->b, OP_PD_CAST, v, "dtype", attr_dtype(c, t), NULL) : NULL;
+	if (var)
+		return as_number(&j->b, v, t);
+	return size > 0 ? build_number(&j->b, t, 0, size) : longest(&j->b, x, t);
 }
 
 // Which of the positions from 0 lie below each length of x.

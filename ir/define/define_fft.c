@@ -273,25 +273,37 @@ static const Dim *fft_last(const Op *op, const Dim *size, const Dim **count)
 	return size;
 }
 
+// Whether the operand holds what the operator transforms: real numbers, or complex ones.
+static bool fft_holds(const Op *op, DType t)
+{
+	const bool from_real = op->code == OP_PD_FFT_R2C;
+	const bool floats = t == DT_F32 || t == DT_F64;
+	return (dtype_is_complex(t) != from_real && (!from_real || floats)) ||
+	       op_error(op, "the operand holds %s", dtype_name(t));
+}
+
+// How many numbers each sum has: the product of the axes' lengths, the last one's being `size`.
+static const Dim *fft_total(Context *c, const Type *t, int n, const int *axes, const Dim *size)
+{
+	const Dim *total = dim_const(c, 1);
+	for (int i = 0; i < n; i++)
+		total = dim_mul(c, total, axes[i] == axes[n - 1] ? size : t->dims[axes[i]]);
+	return total;
+}
+
 bool define_hook_fft(Builder *b, Op *op, Value **results)
 {
-	Context *c = b->ctx;
 	const Type *t = infer_tensor(op, 0);
 	int n, axes[MAX_RANK];
-	if (!t || !fft_axes(op, t, &n, axes))
+	if (!t || !fft_axes(op, t, &n, axes) || !fft_holds(op, t->dtype))
 		return false;
 	bool to_real = op->code == OP_PD_FFT_C2R, from_real = op->code == OP_PD_FFT_R2C;
-	if (dtype_is_complex(t->dtype) == from_real ||
-	    (from_real && t->dtype != DT_F32 && t->dtype != DT_F64))
-		return op_error(op, "the operand holds %s", dtype_name(t->dtype));
 	double sign = op_bool(op, "forward", true) ? -1 : 1;
 	Value *x = op_operand(op, 0);
 	Parts p = {from_real ? x : build1(b, OP_PD_REAL, x, NULL),
 	           from_real ? NULL : build1(b, OP_PD_IMAG, x, NULL)};
 	int last = axes[n - 1];
-	const Dim *count, *size = fft_last(op, t->dims[last], &count), *total = dim_const(c, 1);
-	for (int i = 0; i < n; i++)
-		total = dim_mul(c, total, axes[i] == last ? size : t->dims[axes[i]]);
+	const Dim *count, *size = fft_last(op, t->dims[last], &count);
 	if (from_real)
 		p = transform_axis(b, p, last, sign, count, true);
 	for (int i = n - 1; i >= 0; i--)
@@ -303,7 +315,7 @@ bool define_hook_fft(Builder *b, Op *op, Value **results)
 		p = mirrored(b, p, last, size);
 	if (!from_real)
 		p = transform_axis(b, p, last, sign, size, !to_real);
-	results[0] = p.re ? finished(b, op, p, total) : NULL;
+	results[0] = p.re ? finished(b, op, p, fft_total(b->ctx, t, n, axes, size)) : NULL;
 	return results[0] != NULL;
 }
 

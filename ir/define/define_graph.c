@@ -63,11 +63,21 @@ static bool edges_fit(Op *op, int source)
 	return to && infer_same_dim(op, from->dims[0], to->dims[0], "sources and ends of edges", &same);
 }
 
+// How many nodes get messages: as many as `out_size` says, else those of x. NULL: a run says it.
+static const Dim *nodes_count(Op *op, const Type *x, int operand)
+{
+	const Dim *size;
+	const int n = infer_resolve(op, "out_size", &size, 1);
+	if (n < 0 && op_operand(op, operand))
+		return NULL;
+	return n == 1 && !(dim_is_const(size) && size->value <= 0) ? size : x->dims[0];
+}
+
 bool infer_hook_graph(Op *op)
 {
 	bool edges = op->code == OP_PD_SEND_UE_RECV;
 	const Type *x = infer_tensor(op, 0), *y = x && edges ? infer_tensor(op, 1) : NULL;
-	const Dim *size, *shape[MAX_RANK] = {NULL};
+	const Dim *shape[MAX_RANK] = {NULL};
 	int rank;
 	if (!x || (edges && !y))
 		return false;
@@ -75,11 +85,8 @@ bool infer_hook_graph(Op *op)
 		return op_error(op, "operands need an axis of nodes and of edges");
 	if (!edges_fit(op, 1 + edges) || !message_dims(op, x, y, &rank, shape))
 		return false;
-	int n = infer_resolve(op, "out_size", &size, 1);
-	if (n < 0 && op_operand(op, 3 + edges))
-		return false;
-	shape[0] = n == 1 && !(dim_is_const(size) && size->value <= 0) ? size : x->dims[0];
-	return infer_result_shape(op, 0, x->dtype, rank, shape) &&
+	shape[0] = nodes_count(op, x, 3 + edges);
+	return shape[0] && infer_result_shape(op, 0, x->dtype, rank, shape) &&
 	       infer_result_shape(op, 1, DT_I32, 1, shape);
 }
 

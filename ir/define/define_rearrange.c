@@ -258,12 +258,22 @@ static const Dim *unpooled(Context *c, const Dim *size, int64_t kernel, int64_t 
 	return dim_add(c, stretched, dim_const(c, kernel - 2 * pad));
 }
 
+// What the axes of the image were before a pooling by these windows.
+static bool unpooled_axes(const Op *op, int axes, const Dim *const *from, const Dim **to)
+{
+	int64_t kernel[3], stride[3], pad[3];
+	if (op_ints(op, "ksize", kernel, 3) != axes || op_ints(op, "strides", stride, 3) != axes ||
+	    op_ints(op, "paddings", pad, 3) != axes)
+		return op_error(op, "%d sizes of windows are needed", axes);
+	for (int i = 0; i < axes; i++)
+		to[i] = unpooled(op->ctx, from[i], kernel[i], stride[i], pad[i]);
+	return true;
+}
+
 bool infer_hook_unpool(Op *op)
 {
-	Context *c = op->ctx;
 	const Type *x = infer_tensor(op, 0), *at = x ? infer_tensor(op, 1) : NULL;
 	const Dim *shape[MAX_RANK], *sizes[MAX_RANK], *same;
-	int64_t kernel[3], stride[3], pad[3];
 	if (!at)
 		return false;
 	int axes = x->rank - 2;
@@ -276,14 +286,10 @@ bool infer_hook_unpool(Op *op)
 	int n = infer_resolve(op, "output_size", sizes, MAX_RANK);
 	if (n < 0)
 		return false;
-	bool given = n >= axes && !dim_is(sizes[n - 1], 0);
-	if (!given &&
-	    (op_ints(op, "ksize", kernel, 3) != axes || op_ints(op, "strides", stride, 3) != axes ||
-	     op_ints(op, "paddings", pad, 3) != axes))
-		return op_error(op, "%d sizes of windows are needed", axes);
-	for (int i = 0; i < axes; i++)
-		shape[2 + i] = given ? sizes[n - axes + i]
-		                     : unpooled(c, x->dims[2 + i], kernel[i], stride[i], pad[i]);
+	if (n >= axes && !dim_is(sizes[n - 1], 0))
+		memcpy(shape + 2, sizes + n - axes, sizeof *shape * (size_t)axes);
+	else if (!unpooled_axes(op, axes, x->dims + 2, shape + 2))
+		return false;
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 

@@ -73,12 +73,9 @@ static int pivot_cost(const Solution *x, const LoadSite *s, int axis, int v)
 	return cost;
 }
 
-bool site_solve(const LoadSite *s, Solution *x)
+// The unknown of each equation: the variable that costs least, or none.
+static void pivots_choose(const LoadSite *s, Solution *x)
 {
-	x->naxis = s->tensor->type->rank;
-	for (int d = 0; d < x->naxis; d++)
-		if (!affine_of(s, load_index(s->load, d), 1, &x->axes[d]))
-			return false;
 	for (int d = 0; d < x->naxis; d++) {
 		int best = -1, least = 0;
 		for (int v = 0; v < s->nvar; v++) {
@@ -93,19 +90,30 @@ bool site_solve(const LoadSite *s, Solution *x)
 		if (best >= 0)
 			x->solved[best] = true;
 	}
-	// An equation may name unknowns of others only when those are solved before it.
+}
+
+// The first equation left that names no unknown but its own and those that are known; -1: none.
+static int equation_ready(const LoadSite *s, const Solution *x, const bool *done, const bool *known)
+{
+	for (int d = 0; d < x->naxis; d++) {
+		bool fits = !done[d];
+		for (int v = 0; v < s->nvar; v++)
+			fits &= !x->axes[d].coef[v] || known[v] || v == x->pivot[d];
+		if (fits)
+			return d;
+	}
+	return -1;
+}
+
+// An equation may name unknowns of others only when those are solved before it. False: there is no
+// such order.
+static bool equations_order(const LoadSite *s, Solution *x)
+{
 	bool done[MAX_RANK] = {false}, known[MAX_VARS];
 	for (int v = 0; v < s->nvar; v++)
 		known[v] = !x->solved[v];
 	for (int n = 0; n < x->naxis; n++) {
-		int ready = -1;
-		for (int d = 0; d < x->naxis && ready < 0; d++) {
-			bool fits = !done[d];
-			for (int v = 0; v < s->nvar; v++)
-				fits &= !x->axes[d].coef[v] || known[v] || v == x->pivot[d];
-			if (fits)
-				ready = d;
-		}
+		const int ready = equation_ready(s, x, done, known);
 		if (ready < 0)
 			return false;
 		done[ready] = true;
@@ -113,6 +121,18 @@ bool site_solve(const LoadSite *s, Solution *x)
 		if (x->pivot[ready] >= 0)
 			known[x->pivot[ready]] = true;
 	}
+	return true;
+}
+
+bool site_solve(const LoadSite *s, Solution *x)
+{
+	x->naxis = s->tensor->type->rank;
+	for (int d = 0; d < x->naxis; d++)
+		if (!affine_of(s, load_index(s->load, d), 1, &x->axes[d]))
+			return false;
+	pivots_choose(s, x);
+	if (!equations_order(s, x))
+		return false;
 	int nfree = 0;
 	for (int v = 0; v < s->nvar; v++)
 		nfree += !x->solved[v];

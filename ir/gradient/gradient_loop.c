@@ -323,13 +323,13 @@ static void back_finish(Loop *l, int n, const Type *const *types)
 	control_end(&b, OP_CF_COND_YIELD, all + 1, out);
 }
 
-static bool back_loop(Loop *l)
+// The loop backwards, without regions: it carries a counter, the gradients of variables, and sums
+// of those of what rounds read from outside. `types`: theirs.
+static Op *back_make(Loop *l, int nvar, const int *vars, const Type **types)
 {
 	Context *c = l->op->ctx;
 	GradientJob *g = l->g;
-	int *vars = NEW_ARRAY(c->arena, (size_t)l->n + 1, int), nvar = dual_vars(l, vars),
-		n = 1 + nvar + l->k.n;
-	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
+	const int n = 1 + nvar + l->k.n;
 	Value **inits = NEW_ARRAY(c->arena, (size_t)n, Value *);
 	inits[0] = op_result(l->forward, l->n);
 	for (int i = 0; i < nvar; i++)
@@ -342,7 +342,33 @@ static bool back_loop(Loop *l)
 		types[i] = i && i <= nvar
 		               ? found_sizes_open(c, &l->sizes, l->op->results[vars[i - 1]].type, false)
 		               : inits[i]->type;
-	l->back = op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
+	return op_new(c, OP_PD_WHILE, l->op->loc, n, types, n, inits, 2, 0);
+}
+
+// What the loop backwards gives goes on to where the variables and what is read come from.
+static bool back_pass_on(Loop *l, int nvar, const int *vars)
+{
+	GradientJob *g = l->g;
+	for (int i = 0; i < nvar; i++) {
+		Value *init = op_operand(l->op, vars[i]),
+			  *dv = value_as(g->b, op_result(l->back, 1 + i), init->type);
+		if (!dv || !duals_add(g->b, g->duals, init, dv))
+			return false;
+	}
+	for (int i = 0; i < l->k.n; i++)
+		if (!duals_add(g->b, g->duals, l->k.list[i], op_result(l->back, 1 + nvar + i)))
+			return false;
+	return true;
+}
+
+static bool back_loop(Loop *l)
+{
+	Context *c = l->op->ctx;
+	GradientJob *g = l->g;
+	int *vars = NEW_ARRAY(c->arena, (size_t)l->n + 1, int), nvar = dual_vars(l, vars),
+		n = 1 + nvar + l->k.n;
+	const Type **types = NEW_ARRAY(c->arena, (size_t)n, const Type *);
+	l->back = back_make(l, nvar, vars, types);
 	builder_insert(g->b, l->back);
 	if (!back_body(l, nvar, vars, types))
 		return false;
@@ -356,16 +382,7 @@ static bool back_loop(Loop *l)
 	const int64_t kept = l->forward->nresult - l->n + op_int(l->op, "kept", 0);
 	if (duals_how(g->duals)->marks)
 		op_set_attr(l->forward, "kept", attr_int(c, kept));
-	for (int i = 0; i < nvar; i++) {
-		Value *init = op_operand(l->op, vars[i]),
-			  *dv = value_as(g->b, op_result(l->back, 1 + i), init->type);
-		if (!dv || !duals_add(g->b, g->duals, init, dv))
-			return false;
-	}
-	for (int i = 0; i < l->k.n; i++)
-		if (!duals_add(g->b, g->duals, l->k.list[i], op_result(l->back, 1 + nvar + i)))
-			return false;
-	return true;
+	return back_pass_on(l, nvar, vars);
 }
 
 // The operation is gone afterwards: another stands for it.

@@ -34,6 +34,23 @@ void loop_drop_unread(Block *round)
 	drop_unread(round, round);
 }
 
+// By how much `op` changes arg, as the value of an operator that adds a constant; 0: it does not.
+static double increment_of(const Op *op, const Value *arg)
+{
+	double by = 0;
+	if (op->code == OP_PD_ADD) {
+		const int other = op_operand(op, 0) == arg;
+		const bool adds = op_operand(op, !other) == arg &&
+		                  constant_number(op_operand(op, other), &by);
+		return adds ? by : 0;
+	}
+	if (op->noperand != 1 || op_operand(op, 0) != arg)
+		return 0;
+	if (op->code == OP_PD_INCREMENT)
+		return op_float(op, "value", 1);
+	return op->code == OP_PD_SCALE && op_float(op, "scale", 1) == 1 ? op_float(op, "bias", 0) : 0;
+}
+
 // By how much a round changes a variable that counts; 0: it does not count.
 static int64_t step_of(const Value *arg, const Value *next)
 {
@@ -42,17 +59,7 @@ static int64_t step_of(const Value *arg, const Value *next)
 	if (!op || dtype_is_float(arg->type->dtype) || next->type != arg->type ||
 	    !type_const_numel(arg->type, &n) || n != 1)
 		return 0;
-	double by = 0;
-	if (op->code == OP_PD_ADD) {
-		const int other = op_operand(op, 0) == arg;
-		if (op_operand(op, !other) != arg || !constant_number(op_operand(op, other), &by))
-			return 0;
-	} else if (op->noperand == 1 && op_operand(op, 0) == arg) {
-		if (op->code == OP_PD_INCREMENT)
-			by = op_float(op, "value", 1);
-		else if (op->code == OP_PD_SCALE && op_float(op, "scale", 1) == 1)
-			by = op_float(op, "bias", 0);
-	}
+	const double by = increment_of(op, arg);
 	return by == floor(by) && fabs(by) < INT32_MAX ? (int64_t)by : 0;
 }
 

@@ -157,13 +157,28 @@ bool infer_hook_priors(Op *op)
 
 // ---- boxes relative to others -------------------------------------------------------------------
 
+// Sizes that have to be the same, and what they are.
+typedef struct SizePair {
+	const Dim *a, *b;
+	const char *what;
+} SizePair;
+
+static bool sizes_agree(Op *op, int n, const SizePair *pairs)
+{
+	const Dim *same;
+	for (int i = 0; i < n; i++)
+		if (!infer_same_dim(op, pairs[i].a, pairs[i].b, pairs[i].what, &same))
+			return false;
+	return true;
+}
+
 bool infer_hook_box_coder(Op *op)
 {
 	const Type *prior = infer_rank(op, 0, 2),
 			   *var = op_operand(op, 1) ? infer_rank(op, 1, 2) : prior;
 	const bool encodes = op_enum(op, "code_type") == BOX_CODE_ENCODE_CENTER_SIZE;
 	const Type *target = prior && var ? infer_rank(op, 2, encodes ? 2 : 3) : NULL;
-	const Dim *four = dim_const(op->ctx, 4), *same;
+	const Dim *four = dim_const(op->ctx, 4);
 	int variances = count_of(op, "variance");
 	if (!target)
 		return false;
@@ -173,13 +188,14 @@ bool infer_hook_box_coder(Op *op)
 	if (axis < 0 || axis > 1)
 		return op_error(op, "axis %lld", (long long)axis);
 	const Dim *rows = encodes ? prior->dims[0] : target->dims[axis == 0 ? 1 : 0];
-	if (!infer_same_dim(op, prior->dims[1], four, "corners of a box and 4", &same) ||
-	    !infer_same_dim(op, target->dims[target->rank - 1], four, "corners of a box and 4",
-	                    &same) ||
-	    !infer_same_dim(op, prior->dims[0], rows, "numbers of boxes", &same) ||
-	    !infer_same_dim(op, prior->dims[0], var->dims[0], "numbers of boxes and variances",
-	                    &same) ||
-	    !infer_same_dim(op, var->dims[1], four, "variances of a box and 4", &same))
+	const SizePair pairs[] = {
+		{prior->dims[1], four, "corners of a box and 4"},
+		{target->dims[target->rank - 1], four, "corners of a box and 4"},
+		{prior->dims[0], rows, "numbers of boxes"},
+		{prior->dims[0], var->dims[0], "numbers of boxes and variances"},
+		{var->dims[1], four, "variances of a box and 4"},
+	};
+	if (!sizes_agree(op, COUNT_OF(pairs), pairs))
 		return false;
 	const Dim *shape[] = {target->dims[0], encodes ? prior->dims[0] : target->dims[1], four};
 	return infer_result_shape(op, 0, prior->dtype, 3, shape);
@@ -196,7 +212,7 @@ bool infer_hook_generate_proposals(Op *op)
 	const Type *image = deltas ? infer_rank(op, 2, 2) : NULL,
 			   *anchors = image ? infer_tensor(op, 3) : NULL;
 	const Type *variances = anchors ? infer_tensor(op, 4) : NULL;
-	const Dim *one = dim_const(c, 1), *four = dim_const(c, 4), *same;
+	const Dim *one = dim_const(c, 1), *four = dim_const(c, 4);
 	if (!variances)
 		return false;
 	if (!dim_is_const(image->dims[1]) ||
@@ -204,15 +220,16 @@ bool infer_hook_generate_proposals(Op *op)
 		return op_error(op, "the sizes of images are incomplete");
 	const Dim *const *d = scores->dims,
 					 *all = dim_mul(c, dim_mul(c, four, d[1]), dim_mul(c, d[2], d[3]));
-	if (!infer_same_dim(op, d[0], deltas->dims[0], "numbers of images", &same) ||
-	    !infer_same_dim(op, d[0], image->dims[0], "numbers of images", &same) ||
-	    !infer_same_dim(op, dim_mul(c, four, d[1]), deltas->dims[1],
-	                    "channels of deltas and 4 times those of scores", &same) ||
-	    !infer_same_dim(op, d[2], deltas->dims[2], "heights of scores and deltas", &same) ||
-	    !infer_same_dim(op, d[3], deltas->dims[3], "widths of scores and deltas", &same) ||
-	    !infer_same_dim(op, all, type_numel(c, anchors), "numbers of scores and anchors", &same) ||
-	    !infer_same_dim(op, all, type_numel(c, variances), "numbers of scores and variances",
-	                    &same))
+	const SizePair pairs[] = {
+		{d[0], deltas->dims[0], "numbers of images"},
+		{d[0], image->dims[0], "numbers of images"},
+		{dim_mul(c, four, d[1]), deltas->dims[1], "channels of deltas and 4 times those of scores"},
+		{d[2], deltas->dims[2], "heights of scores and deltas"},
+		{d[3], deltas->dims[3], "widths of scores and deltas"},
+		{all, type_numel(c, anchors), "numbers of scores and anchors"},
+		{all, type_numel(c, variances), "numbers of scores and variances"},
+	};
+	if (!sizes_agree(op, COUNT_OF(pairs), pairs))
 		return false;
 	int64_t top = op_int(op, "pre_nms_top_n", 0);
 	const Dim *anchors_each = dim_mul(c, d[1], dim_mul(c, d[2], d[3]));

@@ -78,28 +78,37 @@ static const Dim *scaled_size(Op *op, int axis, const Resize *r)
 	return scaled_size_found(op, axis, r);
 }
 
-// The scales that a tensor gives: those of a constant of the program, else what a run finds, one
-// for each axis or one for all.
+// The numbers of a constant of the program; NULL: v is none.
+static const Tensor *scales_known(const Value *v)
+{
+	const Op *def = v->def;
+	const Attr *a = def ? op_attr(def, "value") : NULL;
+	if (def && def->code == OP_BUILTIN_GET_PARAMETER)
+		return param_constant(def);
+	return a && a->kind == ATTR_TENSOR ? a->tensor : NULL;
+}
+
+// A run finds the scales: one for each axis, or one for all.
+static bool scales_found(Op *op, Resize *r, Value *v)
+{
+	int64_t n;
+	if (!type_is_tensor(v->type) || v->type->rank > 1 || !type_const_numel(v->type, &n) ||
+	    (n != 1 && n != r->n))
+		return op_error(op, "%d scales, or one, are needed, in a tensor of that size", r->n);
+	r->found = v;
+	return true;
+}
+
+// The scales that a tensor gives: those of a constant of the program, else what a run finds.
 static bool scale_from_tensor(Op *op, Resize *r)
 {
 	Value *v = op_operand_named(op, "scale_tensor");
 	if (!v)
 		return true;
-	const Tensor *t = NULL;
-	const Attr *a = v->def ? op_attr(v->def, "value") : NULL;
-	if (v->def && v->def->code == OP_BUILTIN_GET_PARAMETER)
-		t = param_constant(v->def);
-	else if (a && a->kind == ATTR_TENSOR)
-		t = a->tensor;
+	const Tensor *t = scales_known(v);
 	bool full = v->def && v->def->code == OP_PD_FULL && !op_operand_named(v->def, "value_tensor");
-	if (!t && !full) {
-		int64_t n;
-		if (!type_is_tensor(v->type) || v->type->rank > 1 || !type_const_numel(v->type, &n) ||
-		    (n != 1 && n != r->n))
-			return op_error(op, "%d scales, or one, are needed, in a tensor of that size", r->n);
-		r->found = v;
-		return true;
-	}
+	if (!t && !full)
+		return scales_found(op, r, v);
 	double list[3];
 	for (int i = 0; i < r->n; i++) {
 		list[i] = full ? op_number(v->def, "value") : tensor_get_f(t, tensor_numel(t) > i ? i : 0);

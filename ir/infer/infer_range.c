@@ -5,6 +5,30 @@
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
+// The tensor of a constant of the program, or of a parameter as it was read; NULL: def is neither.
+static const Tensor *tensor_of(const Op *def)
+{
+	const Attr *value = op_attr(def, "value");
+	if (def->code == OP_BUILTIN_CONSTANT && value && value->kind == ATTR_TENSOR)
+		return value->tensor;
+	return def->code == OP_BUILTIN_GET_PARAMETER ? param_get(def->ctx, op_str(def, "name", ""))
+	                                             : NULL;
+}
+
+// The number that an operator fills its result with; false: it does not, or a run gives it.
+static bool filled_with(const Op *def, double *out)
+{
+	if (def->code == OP_PD_FULL && !op_operand_named(def, "value_tensor")) {
+		*out = op_number(def, "value");
+		return true;
+	}
+	const Attr *list = def->code == OP_PD_ASSIGN_VALUE ? op_attr(def, "values") : NULL;
+	if (!list || list->n != 1)
+		return false;
+	*out = list->kind == ATTR_INTS ? (double)list->ints[0] : list->floats[0];
+	return true;
+}
+
 bool constant_number(const Value *v, double *out)
 {
 	const Dim *const *known;
@@ -16,22 +40,11 @@ bool constant_number(const Value *v, double *out)
 	int64_t n;
 	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) || n != 1)
 		return false;
-	const Attr *value = op_attr(def, "value");
-	const Tensor *t = NULL;
-	if (def->code == OP_PD_FULL && !op_operand_named(def, "value_tensor")) {
-		*out = op_number(def, "value");
+	if (filled_with(def, out))
 		return true;
-	}
-	if (def->code == OP_PD_ASSIGN_VALUE && (value = op_attr(def, "values")) && value->n == 1) {
-		*out = value->kind == ATTR_INTS ? (double)value->ints[0] : value->floats[0];
-		return true;
-	}
 	if (def->code == OP_PD_CAST)
 		return constant_number(op_operand(def, 0), out);
-	if (def->code == OP_BUILTIN_CONSTANT && value && value->kind == ATTR_TENSOR)
-		t = value->tensor;
-	else if (def->code == OP_BUILTIN_GET_PARAMETER)
-		t = param_get(def->ctx, op_str(def, "name", ""));
+	const Tensor *t = tensor_of(def);
 	if (!t || tensor_numel(t) != 1)
 		return false;
 	*out = tensor_get_f(t, 0);

@@ -111,45 +111,70 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
 	return true;
 }
 
-bool extent_of_slice(Op *op, Extent *e)
+// All of x: what axes that are not sliced have.
+static void extent_whole(Context *c, const Type *x, Extent *e)
 {
-	const Type *x = infer_tensor(op, 0);
-	const Dim *starts[MAX_RANK], *ends[MAX_RANK], *steps[MAX_RANK];
-	int64_t axes[MAX_RANK], drop[MAX_RANK];
-	if (!x)
-		return false;
-	bool set = op->code == OP_PD_SET_VALUE;
-	const char *step_name = set ? "steps" : "strides";
-	int n = op_ints(op, "axes", axes, MAX_RANK), nstart = op_dims(op, "starts", starts, MAX_RANK);
-	int nend = op_dims(op, "ends", ends, MAX_RANK);
-	int nstep = op->code == OP_PD_SLICE ? 0 : op_dims(op, step_name, steps, MAX_RANK);
-	if (n < 0 || nstart != n || nend != n || (nstep && nstep != n))
-		return op_error(op, "axes, starts, ends and strides are of different lengths");
 	for (int d = 0; d < x->rank; d++) {
-		e->start[d] = dim_const(op->ctx, 0);
+		e->start[d] = dim_const(c, 0);
 		e->count[d] = x->dims[d];
 		e->step[d] = 1;
 		e->stride[d] = NULL;
 		e->dropped[d] = false;
 		e->single[d] = false;
 	}
+}
+
+// Axes that the result has no longer.
+static bool extent_drop(Op *op, int rank, Extent *e)
+{
+	int64_t drop[MAX_RANK];
+	const bool set = op->code == OP_PD_SET_VALUE;
+	const int n = op_ints(op, set ? "decrease_axes" : "decrease_axis", drop, MAX_RANK);
 	for (int i = 0; i < n; i++) {
 		int d;
-		if (nstep && !dim_is_const(steps[i]) && !set)
-			return op_error(op, "strides must be known when the program is compiled");
-		if (!infer_axis(op, axes[i], x->rank, &d) ||
-		    !extent_axis(op, e, d, x->dims[d], starts[i], ends[i],
-		                 nstep ? steps[i] : dim_const(op->ctx, 1)))
-			return false;
-	}
-	int ndrop = op_ints(op, set ? "decrease_axes" : "decrease_axis", drop, MAX_RANK);
-	for (int i = 0; i < ndrop; i++) {
-		int d;
-		if (!infer_axis(op, drop[i], x->rank, &d))
+		if (!infer_axis(op, drop[i], rank, &d))
 			return false;
 		e->dropped[d] = true;
 	}
 	return true;
+}
+
+// Axes that are sliced, and from where to where.
+typedef struct SliceAxes {
+	int n, nstep; // nstep 0: all steps are 1
+	int64_t axes[MAX_RANK];
+	const Dim *starts[MAX_RANK], *ends[MAX_RANK], *steps[MAX_RANK];
+} SliceAxes;
+
+static bool slice_axes(Op *op, SliceAxes *s)
+{
+	const char *step_name = op->code == OP_PD_SET_VALUE ? "steps" : "strides";
+	s->n = op_ints(op, "axes", s->axes, MAX_RANK);
+	const int nstart = op_dims(op, "starts", s->starts, MAX_RANK);
+	const int nend = op_dims(op, "ends", s->ends, MAX_RANK);
+	s->nstep = op->code == OP_PD_SLICE ? 0 : op_dims(op, step_name, s->steps, MAX_RANK);
+	if (s->n < 0 || nstart != s->n || nend != s->n || (s->nstep && s->nstep != s->n))
+		return op_error(op, "axes, starts, ends and strides are of different lengths");
+	return true;
+}
+
+bool extent_of_slice(Op *op, Extent *e)
+{
+	const Type *x = infer_tensor(op, 0);
+	SliceAxes s;
+	if (!x || !slice_axes(op, &s))
+		return false;
+	extent_whole(op->ctx, x, e);
+	for (int i = 0; i < s.n; i++) {
+		int d;
+		if (s.nstep && !dim_is_const(s.steps[i]) && op->code != OP_PD_SET_VALUE)
+			return op_error(op, "strides must be known when the program is compiled");
+		if (!infer_axis(op, s.axes[i], x->rank, &d) ||
+		    !extent_axis(op, e, d, x->dims[d], s.starts[i], s.ends[i],
+		                 s.nstep ? s.steps[i] : dim_const(op->ctx, 1)))
+			return false;
+	}
+	return extent_drop(op, x->rank, e);
 }
 
 // What is known of a sliced vector.

@@ -90,29 +90,54 @@ static int64_t share_of(const Window *w, const Op *op, int64_t have, int64_t mad
 	return !plain && w->groups > 1 && !w->rows ? op_int(op, "out_channels", 0) : made / w->groups;
 }
 
+// How the operands lie: plain, or in blocks of channels.
+typedef struct Layouts {
+	bool plain, plain_input; // the result; x
+	int rank;                // of the filter
+} Layouts;
+
+// False: their ranks are not those of any layout.
+static bool layouts_read(const Op *op, const Window *w, const Tensor *x, const Tensor *wt,
+                         const Tensor *out, Layouts *l)
+{
+	const int skip = w->split > 1;
+	l->plain = out->rank == 4 + skip;
+	l->plain_input = l->plain || op_bool(op, "plain_input", false);
+	l->rank = w->depthwise && wt->rank == 4 ? 4 : 5;
+	return (x->rank == 5 - l->plain_input && wt->rank == l->rank &&
+	        out->rank == 5 - l->plain + skip) ||
+	       op_error(op, "operands of rank %d and %d", x->rank, wt->rank);
+}
+
+// Channels of groups that share blocks; 0: rows of the filter are of one group.
+static int64_t narrow_of(const Window *w, const Layouts *l, const Tensor *wt)
+{
+	if (!w->depthwise)
+		return 0;
+	return l->rank == 5 ? wt->dims[1] : 1;
+}
+
 static bool window_sizes(Interp *in, const Op *op, const Tensor *x, const Tensor *wt,
                          const Tensor *out, Window *w)
 {
-	const int skip = w->split > 1, rank = x->rank;
-	const int64_t *d = out->dims + skip;
-	const bool plain = out->rank == 4 + skip,
-			   plain_input = plain || op_bool(op, "plain_input", false);
+	const int64_t *d = out->dims + (w->split > 1);
+	Layouts l;
 	w->depthwise = op->code == OP_KERNEL_DEPTHWISE;
-	const int wrank = w->depthwise && wt->rank == 4 ? 4 : 5;
-	w->narrow = !w->depthwise ? 0 : wrank == 5 ? wt->dims[1] : 1;
-	if (rank != 5 - plain_input || wt->rank != wrank || out->rank != 5 - plain + skip)
-		return op_error(op, "operands of rank %d and %d", x->rank, wt->rank);
-	w->b = plain_input ? 1 : x->dims[4];
+	if (!layouts_read(op, w, x, wt, out, &l))
+		return false;
+	const bool plain = l.plain;
+	w->narrow = narrow_of(w, &l, wt);
+	w->b = l.plain_input ? 1 : x->dims[4];
 	w->lanes = plain ? 1 : d[4];
 	w->height = x->dims[2];
 	w->width = x->dims[3];
 	w->channels = w->depthwise ? x->dims[1] * w->b : op_int(op, "in_channels", 0);
-	w->kh = wt->dims[wrank - 3];
+	w->kh = wt->dims[l.rank - 3];
 	w->apart = w->depthwise && !plain;
 	if (!slices_read(op, d[2], &w->slices) || w->kh % w->slices.taps || w->height % w->slices.depth)
 		return op_error(op, "the volume does not fit");
-	w->kw = wt->dims[wrank - 2];
-	w->q = wt->dims[wrank - 1];
+	w->kw = wt->dims[l.rank - 2];
+	w->q = wt->dims[l.rank - 1];
 	w->rows = !plain && !w->depthwise && op_attr(op, "schedule") ? wt->dims[0] : 0;
 	const int64_t have = x->dims[1] * w->b, made = d[1] * w->lanes;
 	w->share = share_of(w, op, have, made, plain);

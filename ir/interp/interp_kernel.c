@@ -174,6 +174,19 @@ static double row_times(const Tensor *a, int64_t x, int64_t step, const Tensor *
 	return sum;
 }
 
+// Row `row` of all the products' rows, of the terms from begin to end.
+static void matmul_row(const Op *op, const Tensor *a, const Tensor *b, const Tensor *out,
+                       int64_t row, int64_t begin, int64_t end, double *acc)
+{
+	const bool ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
+	const int64_t m = out->dims[out->rank - 2], n = out->dims[out->rank - 1],
+				  k = a->dims[a->rank - (ta ? 2 : 1)];
+	const int64_t x = matrix_begin(a, out, row / m) + row % m * (ta ? 1 : k),
+				  y = matrix_begin(b, out, row / m);
+	for (int64_t j = 0; j < n; j++)
+		acc[j] = row_times(a, x, ta ? m : 1, b, y + (tb ? j * k : j), tb ? 1 : n, begin, end);
+}
+
 bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 {
 	const Tensor *a = interp_operand(in, op, 0), *b = interp_operand(in, op, 1);
@@ -181,8 +194,7 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 	if (!a || !b || !sink_open(in, op, 0, &s))
 		return false;
 	const bool ta = op_bool(op, "transpose_a", false), tb = op_bool(op, "transpose_b", false);
-	const int64_t m = s.out->dims[s.out->rank - 2], n = s.out->dims[s.out->rank - 1],
-				  k = a->dims[a->rank - (ta ? 2 : 1)];
+	const int64_t n = s.out->dims[s.out->rank - 1], k = a->dims[a->rank - (ta ? 2 : 1)];
 	const int64_t split = op_int(op, "split", 1), rows = tensor_numel(s.out) / (n ? n : 1),
 				  part = (k + split - 1) / split;
 	const int64_t depth = b->dims[b->rank - (tb ? 1 : 2)];
@@ -192,10 +204,7 @@ bool interpret_hook_kernel_matmul(Interp *in, Op *op)
 	for (int64_t row = 0; s.epilogue && row < rows; row++) {
 		const int64_t begin = row / (rows / split) * part,
 					  end = begin + part < k ? begin + part : k;
-		const int64_t x = matrix_begin(a, s.out, row / m) + row % m * (ta ? 1 : k),
-					  y = matrix_begin(b, s.out, row / m);
-		for (int64_t j = 0; j < n; j++)
-			acc[j] = row_times(a, x, ta ? m : 1, b, y + (tb ? j * k : j), tb ? 1 : n, begin, end);
+		matmul_row(op, a, b, s.out, row, begin, end, acc);
 		if (!sink_put(&s, row * n, n, acc))
 			return false;
 	}

@@ -30,17 +30,14 @@ static Value *reduced(Builder *b, const Op *op, Value *x)
 	return tensor_div(b, sum_all(b, x), rows);
 }
 
-// x [n x classes (x rest..)], label [n (x rest..)].
-bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
+// Whether x is [n x classes (x rest..)], and label [n (x rest..)].
+static bool nll_operands(Op *op)
 {
-	Context *c = b->ctx;
 	const Type *x = infer_tensor(op, 0), *t = x ? infer_tensor(op, 1) : NULL;
-	Value *label = op_operand(op, 1), *weight = op_operand(op, 2), *from[MAX_RANK];
-	const int how = op_enum(op, "reduction");
 	const Dim *same;
-	if (!t || (weight && !infer_rank(op, 2, 1)))
+	if (!t || (op_operand(op, 2) && !infer_rank(op, 2, 1)))
 		return false;
-	if (how == REDUCTION_BATCHMEAN)
+	if (op_enum(op, "reduction") == REDUCTION_BATCHMEAN)
 		return op_error(op, "unknown reduction 'batchmean'");
 	if (x->rank < 2 || t->rank != x->rank - 1)
 		return op_error(op, "labels of %d axes for an operand of %d", t->rank, x->rank);
@@ -48,7 +45,16 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 		if (!infer_same_dim(op, t->dims[d], x->dims[d ? d + 1 : 0],
 		                    "sizes of the operand and of the labels", &same))
 			return false;
-	const Type *type = type_like(c, t, x->dtype), *types[] = {type, type};
+	return true;
+}
+
+// parts[0]: minus what stands in x at each label, times its class's weight; parts[1]: that weight.
+// Both are 0 at labels that do not count.
+static bool nll_elements(Builder *b, const Op *op, Value **parts)
+{
+	Value *label = op_operand(op, 1), *weight = op_operand(op, 2), *from[MAX_RANK];
+	const Type *x = op_operand(op, 0)->type, *t = label->type;
+	const Type *type = type_like(b->ctx, t, x->dtype), *types[] = {type, type};
 	Nest n = nest_open_several(b, 2, types);
 	Value *number = load(&n.b, label, n.at), *zero = build_scalar_f(&n.b, x->dtype, 0);
 	Value *counts = apply2(&n.b, OP_PD_NOT_EQUAL, number,
@@ -62,16 +68,23 @@ bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
 	Value *loss = apply2(&n.b, OP_PD_MULTIPLY,
 	                     apply1(&n.b, OP_PD_NEGATIVE, load(&n.b, op_operand(op, 0), from)), w);
 	Value *const elements[] = {index_where(&n.b, counts, loss, zero), w};
+	return nest_close_several(&n, elements, parts);
+}
+
+bool define_hook_nll_loss(Builder *b, Op *op, Value **results)
+{
+	const int how = op_enum(op, "reduction");
 	Value *parts[2];
-	if (!nest_close_several(&n, elements, parts))
+	if (!nll_operands(op) || !nll_elements(b, op, parts))
 		return false;
+	const DType t = op_operand(op, 0)->type->dtype;
 	const bool none = how == REDUCTION_NONE;
 	Value *total = sum_all(b, parts[1]);
-	results[1] = none ? tensor_number(b, x->dtype, 0) : total;
+	results[1] = none ? tensor_number(b, t, 0) : total;
 	results[0] = none ? parts[0] : sum_all(b, parts[0]);
 	if (how == REDUCTION_MEAN) { // 0, not NaN, where nothing counted
-		Value *nothing = build2(b, OP_PD_EQUAL, total, tensor_number(b, x->dtype, 0), NULL);
-		Value *one = nothing ? tensor_cast(b, nothing, x->dtype) : NULL;
+		Value *nothing = build2(b, OP_PD_EQUAL, total, tensor_number(b, t, 0), NULL);
+		Value *one = nothing ? tensor_cast(b, nothing, t) : NULL;
 		results[0] = tensor_div(b, results[0], tensor_add(b, total, one));
 	}
 	return results[0] && results[1];

@@ -64,24 +64,31 @@ static bool filter_fits(const Op *op, const Winograd *t, const Type *x, const Ty
 	       dim_is(w->dims[1], t->inputs * t->inputs) && dim_is(w->dims[2], channels);
 }
 
+// Whether the result is the image behind such windows, by this filter.
+static bool image_fits(const Op *op, const Winograd *t, const int64_t *pad, const int64_t *apart)
+{
+	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
+			   *out = op->results[0].type;
+	return is_image(x) && is_image(out) && filter_fits(op, t, x, w, out) &&
+	       x->dims[0] == out->dims[0] &&
+	       size_fits(op, x->dims[2], pad[0] + pad[2], apart[0], out->dims[2]) &&
+	       size_fits(op, x->dims[3], pad[1] + pad[3], apart[1], out->dims[3]);
+}
+
 bool verify_hook_kernel_winograd(Op *op)
 {
 	Winograd t;
 	int64_t pad[4], apart[2];
 	if (!verify_hook_kernel(op) || !transform_of(op, &t))
 		return false;
-	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
-			   *out = op->results[0].type;
 	if (op_ints(op, "paddings", pad, 4) != 4 || op_int(op, "group", 0) < 1)
 		return verify_fail(op, "paddings are four numbers, and a group has a tile or more");
 	if (op_ints(op, "dilations", apart, 2) != 2 || apart[0] < 1 || apart[1] < 1)
 		return verify_fail(op, "dilations are two numbers, 1 or more");
 	if (op->nresult > 2 || (op->nresult == 2 && op->results[1].type->kind != TY_TENSOR))
 		return verify_fail(op, "behind its result there is memory that it works in, nothing else");
-	const bool fits = is_image(x) && is_image(out) && filter_fits(op, &t, x, w, out) &&
-	                  x->dims[0] == out->dims[0] &&
-	                  size_fits(op, x->dims[2], pad[0] + pad[2], apart[0], out->dims[2]) &&
-	                  size_fits(op, x->dims[3], pad[1] + pad[3], apart[1], out->dims[3]);
-	return fits || verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, x),
-	                           type_text(op->ctx, w), type_text(op->ctx, out));
+	return image_fits(op, &t, pad, apart) ||
+	       verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, op_operand(op, 0)->type),
+	                   type_text(op->ctx, op_operand(op, 1)->type),
+	                   type_text(op->ctx, op->results[0].type));
 }

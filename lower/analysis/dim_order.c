@@ -67,27 +67,58 @@ static bool positive_const(const Dim *d)
 	return dim_is_const(d) && d->value > 0;
 }
 
+// a is at least both, or at least one, of what b is made of.
+static bool at_least_both(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	return at_least(p, a, b->a, depth) && at_least(p, a, b->b, depth);
+}
+
+static bool at_least_either(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	return at_least(p, a, b->a, depth) || at_least(p, a, b->b, depth);
+}
+
+// Both, or one, of what a is made of are at least b.
+static bool both_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	return at_least(p, a->a, b, depth) && at_least(p, a->b, b, depth);
+}
+
+static bool either_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	return at_least(p, a->a, b, depth) || at_least(p, a->b, b, depth);
+}
+
+// floor(x / k) >= b when x >= k b.
+static bool quotient_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	return positive_const(a->b) && at_least(p, a->a, times(p->c, a->b->value, b), depth);
+}
+
+// a >= floor(x / k) when k a + k - 1 >= x.
+static bool at_least_quotient(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	if (!positive_const(b->b))
+		return false;
+	const int64_t k = b->b->value;
+	const Dim *most = dim_add(p->c, times(p->c, k, a), dim_const(p->c, k - 1));
+	return at_least(p, most, b->a, depth);
+}
+
 // a >= b for factors of a product.
 static bool atom_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
 {
-	if ((b->kind == DIM_MAX || b->kind == DIM_BROADCAST) && at_least(p, a, b->a, depth) &&
-	    at_least(p, a, b->b, depth))
+	if ((b->kind == DIM_MAX || b->kind == DIM_BROADCAST) && at_least_both(p, a, b, depth))
 		return true;
-	if (b->kind == DIM_MIN && (at_least(p, a, b->a, depth) || at_least(p, a, b->b, depth)))
+	if (b->kind == DIM_MIN && at_least_either(p, a, b, depth))
 		return true;
-	if (a->kind == DIM_MAX && (at_least(p, a->a, b, depth) || at_least(p, a->b, b, depth)))
+	if (a->kind == DIM_MAX && either_at_least(p, a, b, depth))
 		return true;
-	if ((a->kind == DIM_MIN || a->kind == DIM_BROADCAST) && at_least(p, a->a, b, depth) &&
-	    at_least(p, a->b, b, depth))
+	if ((a->kind == DIM_MIN || a->kind == DIM_BROADCAST) && both_at_least(p, a, b, depth))
 		return true;
-	if (a->kind == DIM_DIV && positive_const(a->b) &&
-	    at_least(p, a->a, times(p->c, a->b->value, b), depth))
+	if (a->kind == DIM_DIV && quotient_at_least(p, a, b, depth))
 		return true;
-	if (b->kind == DIM_DIV && positive_const(b->b)) // a >= floor(x / k) when k a + k - 1 >= x
-		return at_least(
-			p, dim_add(p->c, times(p->c, b->b->value, a), dim_const(p->c, b->b->value - 1)), b->a,
-			depth);
-	return false;
+	return b->kind == DIM_DIV && at_least_quotient(p, a, b, depth);
 }
 
 static bool at_least_one(const Dim *d)

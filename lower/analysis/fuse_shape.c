@@ -39,6 +39,23 @@ static int dims_covering(Context *c, const Dim *product, int n, const Dim *const
 	return 0;
 }
 
+static bool all_are_1(int n, const Dim *const *dims)
+{
+	for (int i = 0; i < n; i++)
+		if (!dim_is(dims[i], 1))
+			return false;
+	return true;
+}
+
+// How many divisions it takes to split a position into n axes.
+static int split_divisions(int n, const Dim *const *dims)
+{
+	int sum = 0;
+	for (int k = 1; k < n; k++)
+		sum += dim_is(dims[k], 1) ? 0 : 2;
+	return sum;
+}
+
 // Goes through both shapes in groups of axes with equal products. Builds when b is given; counts
 // divisions.
 static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const *index,
@@ -54,20 +71,14 @@ static bool reshape_walk(Context *c, Builder *b, const Type *from, Value *const 
 			split_index(b, index[i], split, to->dims + j, out + j);
 		else if (b)
 			out[j] = join_index(b, join, index + i, from->dims + i);
-		for (int k = 1; k < split; k++)
-			*divisions += dim_is(to->dims[j + k], 1) ? 0 : 2;
+		*divisions += split_divisions(split, to->dims + j);
 		i += split ? 1 : join;
 		j += split ? split : 1;
 	}
-	for (; i < from->rank; i++)
-		if (!dim_is(from->dims[i], 1))
-			return false;
-	for (; j < to->rank; j++) {
-		if (!dim_is(to->dims[j], 1))
-			return false;
-		if (b)
-			out[j] = build_index(b, 0);
-	}
+	if (!all_are_1(from->rank - i, from->dims + i) || !all_are_1(to->rank - j, to->dims + j))
+		return false;
+	for (; b && j < to->rank; j++)
+		out[j] = build_index(b, 0);
 	return true;
 }
 

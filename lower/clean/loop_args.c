@@ -104,6 +104,17 @@ static const Value *without_floor(const Op *loop, int i, int j, const Value *v)
 	return counted ? op_operand(floor, 0) : v;
 }
 
+static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth);
+
+// Whether a and b are the same number more than values that are the same.
+static bool same_sum(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
+{
+	int64_t more, most;
+	const Value *u = sum_parts(a, &more), *v = sum_parts(b, &most);
+	return u && v && more == most && a->type == b->type && u->type == v->type &&
+	       u->type == a->type && same_value(loop, i, j, u, v, depth + 1);
+}
+
 // Whether a and b are the same once argument j of the body is argument i.
 static bool same_value(const Op *loop, int i, int j, const Value *a, const Value *b, int depth)
 {
@@ -112,10 +123,7 @@ static bool same_value(const Op *loop, int i, int j, const Value *a, const Value
 	b = without_floor(loop, i, j, b);
 	if (a == b || (a == body->args[i] && b == body->args[j]))
 		return true;
-	int64_t more, most;
-	const Value *u = sum_parts(a, &more), *v = sum_parts(b, &most);
-	if (u && v && more == most && a->type == b->type && u->type == v->type && u->type == a->type &&
-	    same_value(loop, i, j, u, v, depth + 1))
+	if (same_sum(loop, i, j, a, b, depth))
 		return true;
 	const Op *x = a->def, *y = b->def;
 	if (!x || !y || depth > MAX_COMPARED || !same_work(x, y) || a->index != b->index ||
