@@ -425,7 +425,7 @@ void rooms_print(const SizeLocals *l, Text *out);
 // estimate.c: a bound of a size, and of what is computed on the way to it, in floating point.
 const char *size_estimate(SizeLocals *l, const Dim *d);
 
-// ---- scalar.c -----------------------------------------------------------------------------------
+// ---- scalar.c, scalar_parts.c -------------------------------------------------------------------
 
 enum { TEAM_WARPS = 8 }; // CUDA: of a block whose threads reduce elements together
 
