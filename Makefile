@@ -170,7 +170,7 @@ docs: obj/opgen pdcc
 	$(PYTHON) $(SRC)/tests/layers.py --map > $(SRC)/docs/map.md
 	$(PYTHON) $(SRC)/tests/bench/speed.py
 
-VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/driver/options.h)
+VERSION := $(shell sed -n 's/^\#define PDCC_VERSION "\(.*\)"/\1/p' $(SRC)/frontend/options/options.h)
 INSTALL = install
 dest = $(DESTDIR)$(prefix)
 .PHONY: install

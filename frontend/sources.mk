@@ -2,11 +2,13 @@
 SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/build_model.c frontend/driver/build_nvcc.c frontend/driver/cmd_bench.c \
 	frontend/driver/cmd_compile.c frontend/driver/cmd_diff.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
-	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/completion.c frontend/driver/depfile.c \
+	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/depfile.c \
 	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_html.c \
-	frontend/driver/options.c frontend/driver/pdcc.c \
+	frontend/driver/pdcc.c \
 	frontend/driver/session.c frontend/driver/stages.c frontend/driver/stats.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c frontend/driver/verify_trace.c
+SOURCES += frontend/options/commands.c frontend/options/completion.c frontend/options/help.c \
+	frontend/options/parse.c frontend/options/table.c frontend/options/values.c
 SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
 SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \

@@ -4,7 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "codegen/text/text.h"
-#include "frontend/driver/options.h"
+#include "frontend/options/options.h"
 #include "lower/pass/pass.h"
 #include "lower/target/target.h"
 

@@ -1,5 +1,5 @@
 // Shell completion and the manual page, printed from the option table.
-#include "frontend/driver/options.h"
+#include "frontend/options/options.h"
 
 #include <string.h>
 

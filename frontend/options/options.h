@@ -1,6 +1,8 @@
 // The command line: one table from which parsing, --help, the man page and shell completion come.
-#ifndef PDCC_OPTIONS_H
-#define PDCC_OPTIONS_H
+// Leaves Options, what each command was asked for, or a message on standard error. Uses what the
+// options speak of: passes, derivatives, instruction sets, names of C.
+#ifndef PDCC_FRONTEND_OPTIONS_H
+#define PDCC_FRONTEND_OPTIONS_H
 
 #include "codegen/func/options.h"
 #include "frontend/read/read.h"
