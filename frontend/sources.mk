@@ -20,7 +20,7 @@ SOURCES += frontend/job/array_types.c frontend/job/flow.c frontend/job/general.c
 SOURCES += frontend/control/control_array.c frontend/control/control_block.c \
 	frontend/control/control_element.c frontend/control/control_if.c \
 	frontend/control/control_recurrent.c frontend/control/control_select.c \
-	frontend/control/control_while.c
+	frontend/control/control_while.c frontend/control/control_while_types.c frontend/control/control_while_vars.c
 SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \
 	frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c \
 	frontend/gradient/gradient_paddle.c

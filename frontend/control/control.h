@@ -5,7 +5,7 @@
 //                        condition of a loop, once
 //   control_if.c         conditional_block
 //   control_select.c     select_input, select_output, numbers of axes that sizes decide
-//   control_while.c      while
+//   control_while*.c     while
 //   control_array.c      tensor arrays, and their types
 //   control_element.c    reading them
 //   control_recurrent.c  recurrent, pylayer

@@ -4,7 +4,6 @@
 #include "codegen/text/text.h"
 #include "ir/base/vec.h"
 #include "lower/lower.h"
-#include "lower/pass/pass.h"
 
 #include <stdlib.h>
 #include <string.h>
