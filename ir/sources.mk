@@ -4,7 +4,7 @@ SOURCES += ir/algebra/define_factor.c ir/algebra/define_jacobi.c ir/algebra/defi
 SOURCES += ir/base/arena.c ir/base/cut.c ir/base/diag.c ir/base/keywords.c ir/base/map.c ir/base/text.c ir/base/vec.c
 SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
 	ir/build/infer_math.c ir/build/infer_rule.c ir/build/nest.c ir/build/select.c ir/build/stretch.c
-SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_range.c ir/core/dim_together.c \
+SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_equal.c ir/core/dim_poly.c ir/core/dim_range.c ir/core/dim_together.c \
            ir/core/op.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
 SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_fractional.c \

@@ -1,5 +1,5 @@
-// Sizes, known or symbolic: made in dim.c, read in dim_range.c; how large those may become that a
-// run finds (dim_bound.c), and what a module says of it (size_facts.c).
+// Sizes, known or symbolic: made in dim.c and dim_equal.c, read in dim_range.c; how large those may
+// become that a run finds (dim_bound.c), and what a module says of it (size_facts.c).
 #ifndef PDCC_IR_CORE_DIM_H
 #define PDCC_IR_CORE_DIM_H
 
