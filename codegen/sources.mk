@@ -132,6 +132,6 @@ TEXTS += runtime_stub/cudaemu/api.cc runtime_stub/cudaemu/banks.cc runtime_stub/
 	runtime_stub/cudaemu/cudnn.h runtime_stub/cudaemu/memory.cc runtime_stub/cudaemu/objects.h \
 	runtime_stub/cudaemu/order.h runtime_stub/cudaemu/queue.cc runtime_stub/cudaemu/races.cc \
 	runtime_stub/cudaemu/report.cc runtime_stub/cudaemu/shadow.cc
-TEXTS += runtime_stub/machine.c runtime_stub/harness_profile.h runtime_stub/harness.c runtime_stub/harness_npy.h runtime_stub/harness_threads.h runtime_stub/harness_trace.h runtime_stub/pdrt.c runtime_stub/pdrt.h \
+TEXTS += runtime_stub/machine.c runtime_stub/harness_profile.h runtime_stub/harness.c runtime_stub/harness_arrays.h runtime_stub/harness_npy.h runtime_stub/harness_run.h runtime_stub/harness_threads.h runtime_stub/harness_trace.h runtime_stub/pdrt.c runtime_stub/pdrt.h \
 	runtime_stub/pdrt_threads.c runtime_stub/pdrt_threads.h \
 	runtime_stub/pdrt_cuda.h runtime_stub/pdrt_cuda_device.h

@@ -26,7 +26,7 @@ static bool sources_write(Driver *d, const char *folder, const CodegenResult *r,
 	static const char *const harness[] = {"pdrt.c", "machine.c", HARNESS_TEXTS};
 	static const char *const threads[] = {"pdrt_threads.h", "pdrt_threads.c"};
 	Context *c = d->ctx;
-	FilePiece pieces[15] = {
+	FilePiece pieces[3 + COUNT_OF(stubs) + COUNT_OF(harness) + COUNT_OF(threads)] = {
 		{join(c, folder, cuda ? "model.cu" : "model.c"), r->source.text, r->source.len},
 		{join(c, folder, "model.h"), r->header.text, r->header.len},
 	};

@@ -122,8 +122,9 @@ typedef struct BuiltModel {
 	const char *const *states; // parameters that runs change, in the order of the model's table
 } BuiltModel;
 // What the harness is compiled from, but for pdrt.h: texts that are embedded.
-#define HARNESS_TEXTS \
-	"harness.c", "harness_npy.h", "harness_trace.h", "harness_threads.h", "harness_profile.h"
+#define HARNESS_TEXTS                                                                     \
+	"harness.c", "harness_run.h", "harness_arrays.h", "harness_npy.h", "harness_trace.h", \
+		"harness_threads.h", "harness_profile.h"
 
 // build_cache.c. $CC, --cc or cc.
 const char *external_compiler(const Driver *d);
