@@ -27,7 +27,8 @@ SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_
 	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_detect.c \
-	ir/infer/infer_image.c ir/infer/infer_index.c ir/infer/infer_mutable.c ir/infer/infer_nn.c \
+	ir/infer/infer_image.c ir/infer/infer_index.c ir/infer/infer_list.c ir/infer/infer_mutable.c ir/infer/infer_nn.c \
+	ir/infer/infer_norm.c ir/infer/infer_product.c ir/infer/infer_sizes.c ir/infer/windows.c \
 	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
@@ -40,8 +41,8 @@ SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define
 	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/parse_draft.c ir/text/parse_name.c ir/text/print.c
-SOURCES += ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \
-	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_text.c \
+SOURCES += ir/verify/rules.c ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \
+	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_table.c ir/verify/verify_text.c ir/verify/verify_types.c \
 	ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
 OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/gradient.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml ir/ops/slope.yaml \

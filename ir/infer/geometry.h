@@ -46,8 +46,13 @@ typedef struct Window {
 enum OpCode conv_operation(int n, bool transposed);
 bool window_of_conv(Op *op, Window *w); // convolution, transposed or not
 bool window_of_pool(Op *op, Window *w);
+// The n values of a list attribute; a list of one stands for all, a missing one for `otherwise`.
+bool window_ints(const Op *op, const char *name, int64_t otherwise, int n, int64_t *out);
 // How many windows fit on axis i.
 const Dim *window_count(Context *c, const Window *w, int i, bool ceil);
+// The same, for the type of a result. Of a size that only a run knows, the division does not
+// truncate, and the run must not find one for which it would.
+const Dim *window_count_checked(Context *c, const Window *w, int i, bool ceil);
 // Whether a window may reach over an end of axis i.
 bool window_overhangs(const Window *w, int i);
 

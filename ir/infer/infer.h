@@ -24,6 +24,8 @@ void infer_keep_place(Op *op);
 int infer_batch_size_like(const Op *op, const Dim **shape);
 // The number that a value of one element holds, when the program itself says it.
 bool constant_number(const Value *v, double *out);
+// The result of a contraction of whole numbers, if it was inferred, is exact: infer_product.c.
+bool infer_exact(Op *op, bool inferred);
 // Whether quantised numbers may have so many bits; an error of op otherwise.
 bool infer_bits(Op *op, int64_t bits);
 

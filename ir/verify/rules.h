@@ -5,7 +5,7 @@
 
 #include "ir/core/core.h"
 
-// Reports at op, beginning with its name; always false.
+// rules.c. Reports at op, beginning with its name; always false.
 bool verify_fail(const Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
 // What to call operand i in a diagnostic: its name in the table.
 const char *operand_text(const Op *op, int i);
@@ -19,6 +19,15 @@ bool verify_operands_present(const Op *op);
 // The values of `op` from operand `first` on have the types of `want`; `what` names the operation's
 // operands.
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what);
+
+// verify_table.c: what the operator table says.
+bool operands_are_sound(const Op *op);
+bool attributes_are_sound(const Op *op);
+bool regions_are_sound(const Op *op);
+// Scalars stand in regions of nests and kernels, tensors outside.
+bool level_is_sound(const Op *op);
+// verify_types.c: inference says the same once more.
+bool inference_is_sound(Op *op);
 
 // verify_schedule.c: what stands in the IR of how threads of CUDA share a nest.
 bool nest_form_is_sound(const Op *nest);

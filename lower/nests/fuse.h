@@ -11,6 +11,8 @@
 // Folds index arithmetic with what is known about ranges, merges equal scalar operations and drops
 // dead ones, in all regions of a nest or kernel.
 void scalar_simplify(Op *op);
+// ---- fuse_range.c: what is known of indices ----------------------------------------------------
+
 // The index value as a size, when it is a constant or a loop.dim; else NULL.
 const Dim *index_size(const Value *v);
 // The size of the range that a region's argument runs over; NULL when the argument is no index.
