@@ -7,6 +7,13 @@
 
 // ---- convolution --------------------------------------------------------------------------------
 
+enum OpCode conv_operation(int n, bool transposed)
+{
+	if (n == 3)
+		return transposed ? OP_PD_CONV3D_TRANSPOSE : OP_PD_CONV3D;
+	return transposed ? OP_PD_CONV2D_TRANSPOSE : OP_PD_CONV2D;
+}
+
 static bool size_is_right(const Op *op, const Dim *d, int axis)
 {
 	return !dim_is_const(d) || d->value >= 0 ||

@@ -83,13 +83,6 @@ static bool window_paddings(const Op *op, Window *w)
 	return true;
 }
 
-enum OpCode conv_operation(int n, bool transposed)
-{
-	if (n == 3)
-		return transposed ? OP_PD_CONV3D_TRANSPOSE : OP_PD_CONV3D;
-	return transposed ? OP_PD_CONV2D_TRANSPOSE : OP_PD_CONV2D;
-}
-
 static bool of_volumes(const Op *op)
 {
 	switch (op->code) {
