@@ -118,6 +118,14 @@ static Value *both(Builder *b, Value *p, Value *q)
 
 // ---- LU -----------------------------------------------------------------------------------------
 
+// What a pivot is chosen by: as LAPACK, the sum of both parts' sizes where v is complex.
+static Value *pivot_size(Builder *b, Value *v, bool complex)
+{
+	return complex ? tensor_add(b, apply1(b, OP_PD_ABS, apply1(b, OP_PD_REAL, v)),
+	                            apply1(b, OP_PD_ABS, apply1(b, OP_PD_IMAG, v)))
+	               : apply1(b, OP_PD_ABS, v);
+}
+
 // Of each matrix the row, from k on, whose element in column k is largest: i64 [batch].
 static Value *pivot_rows(Builder *b, Value *x, Value *step)
 {
@@ -126,7 +134,8 @@ static Value *pivot_rows(Builder *b, Value *x, Value *step)
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, x->type->dims, 0));
 	Value *row = loop_position(&n.b, step, rows), *col = loop_position(&n.b, step, cols);
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &rows);
-	Value *at[] = {n.at[0], r.at[0], col}, *size = apply1(&r.b, OP_PD_ABS, load(&r.b, x, at));
+	Value *at[] = {n.at[0], r.at[0], col};
+	Value *size = pivot_size(&r.b, load(&r.b, x, at), dtype_is_complex(x->type->dtype));
 	return nest_close(&n, reduce_close(&r, index_where(&r.b, index_less(&r.b, r.at[0], row),
 	                                                   build_scalar_f(&r.b, t, -1), size)));
 }

@@ -26,13 +26,13 @@ static const Type *matrix_type(const Op *op, int i, bool square)
 	return !square || is_square(op, t) ? t : NULL;
 }
 
-// Operand 0 holds square matrices that may be complex, too: its type.
-static const Type *square_type(const Op *op)
+// Operand i holds matrices that may be complex, too: its type.
+static const Type *any_matrix(const Op *op, int i, bool square)
 {
-	const Type *t = infer_tensor(op, 0);
+	const Type *t = infer_tensor(op, i);
 	if (!t || t->rank < 2 || !dtype_is_complex(t->dtype))
-		return matrix_type(op, 0, true);
-	return is_square(op, t) ? t : NULL;
+		return matrix_type(op, i, square);
+	return !square || is_square(op, t) ? t : NULL;
 }
 
 // Matrices a and y with the leading axes that both broadcast to; *like has these axes and y's
@@ -76,7 +76,7 @@ bool define_hook_cholesky(Builder *b, Op *op, Value **results)
 
 bool define_hook_lu(Builder *b, Op *op, Value **results)
 {
-	const Type *t = matrix_type(op, 0, false);
+	const Type *t = any_matrix(op, 0, false);
 	if (t && !op_bool(op, "pivots", true))
 		return op_error(op, "only with pivots");
 	Lu lu = t ? matrices_lu(b, matrices_of(b, op_operand(op, 0))) : (Lu){NULL, NULL, NULL};
@@ -90,7 +90,7 @@ bool define_hook_lu_unpack(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
 	CountedLoop l;
-	const Type *t = matrix_type(op, 0, false), *p = t ? infer_tensor(op, 1) : NULL;
+	const Type *t = any_matrix(op, 0, false), *p = t ? infer_tensor(op, 1) : NULL;
 	Value *x = p ? matrices_of(b, op_operand(op, 0)) : NULL;
 	if (!x)
 		return false;
@@ -197,7 +197,7 @@ bool define_hook_triangular_solve(Builder *b, Op *op, Value **results)
 {
 	Value *a = op_operand(op, 0), *y = op_operand(op, 1);
 	const Type *like;
-	if (!matrix_type(op, 0, true) || !matrix_type(op, 1, false) ||
+	if (!any_matrix(op, 0, true) || !any_matrix(op, 1, false) ||
 	    !matrices_pair(b, op, &a, &y, &like))
 		return false;
 	Value *x = matrices_solve_triangle(b, a, y, op_bool(op, "upper", true),
@@ -268,7 +268,7 @@ bool define_hook_lu_solve(Builder *b, Op *op, Value **results)
 
 bool define_hook_inverse(Builder *b, Op *op, Value **results)
 {
-	const Type *t = square_type(op);
+	const Type *t = any_matrix(op, 0, true);
 	Value *x = t ? matrices_of(b, op_operand(op, 0)) : NULL;
 	results[0] = x ? matrices_back(
 						 b, matrices_solve(b, x, matrices_identity(b, x, x->type->dims[1])), t, 2)
@@ -339,7 +339,7 @@ static Value *diagonal_factor(Builder *b, const Lu *lu, Value *batch, Value *k)
 
 bool define_hook_determinant(Builder *b, Op *op, Value **results)
 {
-	const Type *t = square_type(op);
+	const Type *t = any_matrix(op, 0, true);
 	Lu lu = t ? matrices_lu(b, matrices_of(b, op_operand(op, 0))) : (Lu){NULL, NULL, NULL};
 	if (!lu.both)
 		return false;
@@ -350,26 +350,35 @@ bool define_hook_determinant(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// v by its size, and 0 of 0.
+static Value *sign_of(Builder *b, Value *v, DType t)
+{
+	Value *zero = build_scalar_f(b, t, 0), *one = build_scalar_f(b, t, 1);
+	if (dtype_is_complex(t)) {
+		Value *none = apply2(b, OP_PD_EQUAL, v, zero);
+		Value *size = scalar_cast(b, apply1(b, OP_PD_ABS, v), t);
+		return tensor_div(b, v, index_where(b, none, one, size));
+	}
+	Value *below = index_where(b, apply2(b, OP_PD_LESS_THAN, v, zero), build_scalar_f(b, t, -1),
+	                           zero);
+	return index_where(b, apply2(b, OP_PD_GREATER_THAN, v, zero), one, below);
+}
+
 bool define_hook_slogdeterminant(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
-	const Type *t = matrix_type(op, 0, true);
+	const Type *t = any_matrix(op, 0, true);
 	Lu lu = t ? matrices_lu(b, matrices_of(b, op_operand(op, 0))) : (Lu){NULL, NULL, NULL};
 	if (!lu.both)
 		return false;
 	const Type *type = type_tensor(c, t->dtype, 1, lu.both->type->dims, 0), *types[] = {type, type};
 	Nest n = nest_open_several(b, 2, types);
 	Nest p = reduce_open(&n.b, "prod", t->dtype, 1, &lu.both->type->dims[1]);
-	Value *v = diagonal_factor(&p.b, &lu, n.at[0], p.at[0]),
-		  *zero = build_scalar_f(&p.b, t->dtype, 0);
-	Value *below = index_where(&p.b, apply2(&p.b, OP_PD_LESS_THAN, v, zero),
-	                           build_scalar_f(&p.b, t->dtype, -1), zero);
-	Value *sign = index_where(&p.b, apply2(&p.b, OP_PD_GREATER_THAN, v, zero),
-	                          build_scalar_f(&p.b, t->dtype, 1), below);
+	Value *sign = sign_of(&p.b, diagonal_factor(&p.b, &lu, n.at[0], p.at[0]), t->dtype);
 	Value *elements[2] = {reduce_close(&p, sign), NULL}, *parts[2];
-	Nest s = reduce_open(&n.b, "sum", t->dtype, 1, &lu.both->type->dims[1]);
+	Nest s = reduce_open(&n.b, "sum", dtype_part(t->dtype), 1, &lu.both->type->dims[1]);
 	Value *size = apply1(&s.b, OP_PD_ABS, diagonal_factor(&s.b, &lu, n.at[0], s.at[0]));
-	elements[1] = reduce_close(&s, apply1(&s.b, OP_PD_LOG, size));
+	elements[1] = scalar_cast(&n.b, reduce_close(&s, apply1(&s.b, OP_PD_LOG, size)), t->dtype);
 	if (!nest_close_several(&n, elements, parts))
 		return false;
 	for (int i = 0; i < 2; i++)
@@ -415,7 +424,7 @@ bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 
 bool define_hook_matrix_power(Builder *b, Op *op, Value **results)
 {
-	const Type *t = matrix_type(op, 0, true);
+	const Type *t = any_matrix(op, 0, true);
 	int64_t n = op_int(op, "n", 1);
 	Value *x = t ? matrices_of(b, op_operand(op, 0)) : NULL, *out = NULL;
 	if (!x)
