@@ -250,16 +250,21 @@ static bool loops_from(Nest *n, int level, int depth)
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
 	const bool strips = level + 2 == n->nloop && wants_strips(n);
+	Loop *inner = strips ? &n->loops[level + 1] : NULL;
+	const char *first = strips ? inner->first : NULL, *end = strips ? inner->end : NULL;
 	if (strips)
-		strip_open(n, &n->loops[level + 1], &depth);
+		strip_open(n, inner, &depth);
 	if (strips && n->terms && !nest_terms_print(n, STRIP, depth))
 		return false;
 	loop_open(&n->s, &n->loops[level], &depth, n->out);
 	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
 		return false;
 	loop_close(&n->s, &n->loops[level], &depth, n->out);
-	if (strips)
+	if (strips) {
+		inner->first = first; // the part that comes next goes over all of it, too
+		inner->end = end;
 		text_line(n->out, --depth, "}");
+	}
 	return true;
 }
 

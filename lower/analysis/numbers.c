@@ -50,6 +50,20 @@ static void memory_mark(Numbers *n, const Value *v)
 	pointer_map_set(&n->in_memory, root, root);
 }
 
+// So does what a branch leaves in one place with a tensor that is one element by its size in a run
+// alone.
+static void sizes_mark(Numbers *n, const Op *branch)
+{
+	for (int s = 0; s < branch->nsucc; s++)
+		for (uint32_t i = 0; i < branch->succs[s].count; i++) {
+			const Value *arg = branch->succs[s].block->args[i];
+			const Value *v = op_operand(branch, (int)(branch->succs[s].first + i));
+			if (branch_move(branch, s, (int)i) == MOVE_NONE &&
+			    (!value_is_number(arg) || !value_is_number(value_place(v).root)))
+				memory_mark(n, arg);
+		}
+}
+
 static bool value_is_few(const Value *v)
 {
 	int64_t n;
@@ -121,12 +135,15 @@ void numbers_find(Numbers *n, Arena *a, const Op *module, bool wanted)
 		if (b->last && b->last->nsucc)
 			classes_join(n, b->last);
 	}
-	for (const Block *b = r->first; n->variables && b; b = b->next)
+	for (const Block *b = r->first; n->variables && b; b = b->next) {
+		if (b->last && b->last->nsucc)
+			sizes_mark(n, b->last);
 		for (const Op *op = b->first; op; op = op->next)
 			if (op_updates(op)) {
 				memory_mark(n, op_operand(op, 0));
 				memory_mark(n, &op->results[0]);
 			}
+	}
 	if (n->variables)
 		places_mark(n, module);
 }
