@@ -248,10 +248,18 @@ static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Nee
 	return v;
 }
 
+// Whether a run may never come to the operation: it stands in a branch, or in a loop.
+static bool op_may_not_run(const Op *op)
+{
+	const Op *around = op_parent(op);
+	return (around && op_parent(around)) || op->block != op->block->region->first;
+}
+
 static bool op_fold(Op *op)
 {
 	Arena *scratch = arena_scratch(op->ctx->arena);
 	Need need = {.op = op, .constant = true, .arena = scratch};
+	const DiagMark mark = diag_mark(op->ctx->diag);
 	bool ok = true;
 	if (op_folds(op, &need)) {
 		Tensor **data = NEW_ARRAY(scratch, (size_t)op->nresult, Tensor *);
@@ -262,6 +270,10 @@ static bool op_fold(Op *op)
 			ok = (with[i] = build_folded(&b, op, i, data[i], &need)) != NULL;
 		if (ok)
 			op_replace(op, with);
+		if (!ok && op_may_not_run(op)) { // what is wrong with it, the run that comes there says
+			diag_rewind(op->ctx->diag, mark);
+			ok = true;
+		}
 	}
 	arena_free(scratch);
 	return ok;
