@@ -189,40 +189,54 @@ static void array_open(const char *type, const char *name, int lanes, const char
 	text_line(out, depth + 1, "%s[l] = %s;", name, neutral);
 }
 
+// One number that a loop changes, and the best element beside a position.
+static void single_open(Scalars *s, const Op *op, Accumulator *a, const char *neutral, int depth,
+                        Text *out)
+{
+	const bool arg = reduce_is_position(a->kind);
+	const char *best = arg ? kernel_local(s->k, "best") : a->name;
+	text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, op->results[0].type), a->name,
+	          arg ? "0" : neutral);
+	if (arg)
+		text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), best, neutral);
+	a->window = arg && s->k->target->vector && reduces_at_most(op, MAX_WINDOW);
+	a->element = a->name;
+	a->best = best;
+}
+
+// The same for each lane.
+static void lanes_open(Scalars *s, const Op *op, Accumulator *a, const char *neutral, int lanes,
+                       int depth, Text *out)
+{
+	const bool arg = reduce_is_position(a->kind);
+	const char *best = arg ? kernel_local(s->k, "best") : a->name;
+	a->narrow = arg && reduce_positions_are_short(op);
+	// A vector of bool is a quarter of one of floats, and gcc takes these apart for it.
+	a->masks = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL;
+	if (a->masks)
+		neutral = a->kind == REDUCE_ANY ? "0" : "1";
+	array_open(a->narrow || a->masks ? "int32_t" : kernel_scalar(s->k, op->results[0].type),
+	           a->name, lanes, arg ? "0" : neutral, depth, out);
+	if (arg)
+		array_open(kernel_scalar(s->k, a->type), best, lanes, neutral, depth, out);
+	a->element = arena_printf(s->k->arena, "%s[l]", a->name);
+	a->bests = best;
+	a->best = arena_printf(s->k->arena, "%s[l]", best);
+}
+
 bool accumulator_open(Scalars *s, const Op *op, int lanes, Accumulator *a, int depth, Text *out)
 {
-	KernelFunc *k = s->k;
 	*a = (Accumulator){.kind = reduce_kind(op)};
 	a->type = accumulated_type(op, a->kind);
 	a->keeps_nan = accumulator_stays_nan(a);
 	const char *neutral = reduce_neutral(s, op, a->kind, a->type);
 	if (!neutral)
 		return false;
-	bool arg = reduce_is_position(a->kind);
-	a->name = kernel_local(k, "acc");
-	const char *value = arg ? kernel_local(k, "best") : a->name;
-	const char *type = kernel_scalar(s->k, op->results[0].type);
-	if (!lanes) {
-		text_line(out, depth, "%s %s = %s;", type, a->name, arg ? "0" : neutral);
-		if (arg)
-			text_line(out, depth, "%s %s = %s;", kernel_scalar(s->k, a->type), value, neutral);
-		a->window = arg && k->target->vector && reduces_at_most(op, MAX_WINDOW);
-		a->element = a->name;
-		a->best = value;
-		return true;
-	}
-	a->narrow = arg && reduce_positions_are_short(op);
-	// A vector of bool is a quarter of one of floats, and gcc takes these apart for it.
-	a->masks = a->kind == REDUCE_ANY || a->kind == REDUCE_ALL;
-	if (a->masks)
-		neutral = a->kind == REDUCE_ANY ? "0" : "1";
-	array_open(a->narrow || a->masks ? "int32_t" : type, a->name, lanes, arg ? "0" : neutral, depth,
-	           out);
-	if (arg)
-		array_open(kernel_scalar(s->k, a->type), value, lanes, neutral, depth, out);
-	a->element = arena_printf(k->arena, "%s[l]", a->name);
-	a->bests = value;
-	a->best = arena_printf(k->arena, "%s[l]", value);
+	a->name = kernel_local(s->k, "acc");
+	if (lanes)
+		lanes_open(s, op, a, neutral, lanes, depth, out);
+	else
+		single_open(s, op, a, neutral, depth, out);
 	return true;
 }
 

@@ -217,6 +217,13 @@ static void strip_open(Nest *n, Loop *inner, int *depth)
 	          inner->first, STRIP, extent, inner->first, STRIP, extent);
 }
 
+// Whether the loop is no longer than a strip, which then needs no loop.
+static bool is_one_strip(const Loop *inner)
+{
+	return !inner->first && !inner->end && dim_is_const(inner->extent) &&
+	       inner->extent->value <= STRIP;
+}
+
 // Whether the innermost loop goes in strips, the loop around it in each: where both are turned or
 // terms are kept for a strip, and where it reads what lies side by side for the loop around it, so
 // far apart that cache lines would be gone before that comes to their next element, as
@@ -239,6 +246,35 @@ static bool wants_strips(const Nest *n)
 	return across;
 }
 
+static bool loops_from(Nest *n, int level, int depth);
+
+static bool loop_print(Nest *n, int level, int depth)
+{
+	loop_open(&n->s, &n->loops[level], &depth, n->out);
+	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
+		return false;
+	loop_close(&n->s, &n->loops[level], &depth, n->out);
+	return true;
+}
+
+// The last two loops, the inner one in strips.
+static bool strips_print(Nest *n, int level, int depth)
+{
+	Loop *inner = &n->loops[level + 1];
+	const Loop whole = *inner;
+	const bool strips = !is_one_strip(inner);
+	if (strips)
+		strip_open(n, inner, &depth);
+	if ((n->terms && !nest_terms_print(n, strips ? STRIP : (int)inner->extent->value, depth)) ||
+	    !loop_print(n, level, depth))
+		return false;
+	inner->first = whole.first; // the part that comes next goes over all of it, too
+	inner->end = whole.end;
+	if (strips)
+		text_line(n->out, --depth, "}");
+	return true;
+}
+
 // The loop at `level` and those in it.
 static bool loops_from(Nest *n, int level, int depth)
 {
@@ -249,23 +285,8 @@ static bool loops_from(Nest *n, int level, int depth)
 		return nest_turn_print(n, depth);
 	if (!nest_parts_print(n, level, depth, loops_from, &done) || done)
 		return done;
-	const bool strips = level + 2 == n->nloop && wants_strips(n);
-	Loop *inner = strips ? &n->loops[level + 1] : NULL;
-	const char *first = strips ? inner->first : NULL, *end = strips ? inner->end : NULL;
-	if (strips)
-		strip_open(n, inner, &depth);
-	if (strips && n->terms && !nest_terms_print(n, STRIP, depth))
-		return false;
-	loop_open(&n->s, &n->loops[level], &depth, n->out);
-	if (!level_print(n, level + 1, depth) || !loops_from(n, level + 1, depth))
-		return false;
-	loop_close(&n->s, &n->loops[level], &depth, n->out);
-	if (strips) {
-		inner->first = first; // the part that comes next goes over all of it, too
-		inner->end = end;
-		text_line(n->out, --depth, "}");
-	}
-	return true;
+	return level + 2 == n->nloop && wants_strips(n) ? strips_print(n, level, depth)
+	                                                : loop_print(n, level, depth);
 }
 
 static bool loops_print(Nest *n)

@@ -128,6 +128,13 @@ Terms *nest_terms_find(Nest *n)
 	return saved >= MIN_SAVED && saved >= 2 * t->n ? t : NULL;
 }
 
+// Where a round of the loop finds what is kept in `array`.
+static const char *kept_element(Arena *a, const char *array, const Loop *loop)
+{
+	return loop->first ? arena_printf(a, "%s[%s - %s]", array, loop->var, loop->first)
+	                   : arena_printf(a, "%s[%s]", array, loop->var);
+}
+
 bool nest_terms_print(Nest *n, int strip, int depth)
 {
 	Terms *t = n->terms;
@@ -148,8 +155,7 @@ bool nest_terms_print(Nest *n, int strip, int depth)
 		const char *value = narrow ? narrow->variable : scalars_name(&n->s, t->kept[i]);
 		if (!value)
 			return false;
-		text_line(n->out, depth, "%s[%s - %s] = %s;", t->array[i], loop.var, loop.first,
-		          expression_unwrap(n->k->arena, value));
+		text_line(n->out, depth, "%s = %s;", kept_element(n->k->arena, t->array[i], &loop), value);
 	}
 	loop_close(&n->s, &loop, &depth, n->out);
 	return true;
@@ -157,12 +163,10 @@ bool nest_terms_print(Nest *n, int strip, int depth)
 
 void nest_terms_name(Nest *n)
 {
-	const Loop *loop = &n->loops[n->nloop - 1];
 	Arena *a = n->k->arena;
 	for (int i = 0; n->terms && i < n->terms->n; i++) {
 		const Value *v = n->terms->kept[i];
-		const char *name = arena_printf(a, "%s[%s - %s]", n->terms->array[i], loop->var,
-		                                loop->first);
+		const char *name = kept_element(a, n->terms->array[i], &n->loops[n->nloop - 1]);
 		if (v->def->code == OP_LOOP_NEAR_INDEX) {
 			NarrowIndex *narrow = NEW(a, NarrowIndex);
 			narrow->variable = name;

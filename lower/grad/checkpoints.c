@@ -156,13 +156,9 @@ static bool element_visit(Kept *k, const Op *write)
 	return k->ok;
 }
 
-static bool kept_visit(Op *op, void *arg)
+// What a loop keeps: notes for each checkpoint, or a stack with all of each round.
+static bool loop_visit(Kept *k, Op *op)
 {
-	Kept *k = arg;
-	if (op->code == OP_PD_ARRAY_WRITE)
-		return element_visit(k, op);
-	if (op->code != OP_PD_WHILE || !op->nresult)
-		return true;
 	const Attr *said = op_attr(op, "checkpoints");
 	for (int i = 0; said && said->n > 2 && i < said->ints[2] && k->ok; i++)
 		kept_add(k, op, op->results[op->nresult - 1 - i].type, 1);
@@ -177,6 +173,13 @@ static bool kept_visit(Op *op, void *arg)
 	if (k->revolves && !said && rounds >= FEW_ROUNDS && k->nwhole < MOST_NOTES)
 		k->whole[k->nwhole++] = op;
 	return k->ok;
+}
+
+static bool kept_visit(Op *op, void *arg)
+{
+	if (op->code == OP_PD_ARRAY_WRITE)
+		return element_visit(arg, op);
+	return op->code != OP_PD_WHILE || !op->nresult || loop_visit(arg, op);
 }
 
 typedef struct Search {

@@ -15,7 +15,7 @@ BASE, MAX_SUBJECT = 'e4979aa63df6e46bc8e1e146f023ee7b48781cac', 72
 FORMATTED = True
 # Files and functions stay short, and few are tangled: this many may have a cyclomatic complexity over 15, as lizard counts.
 FLOORS = ('ir', 'lower', 'codegen', 'frontend', 'runtime_stub')
-MAX_FILE, MAX_FUNCTION, MAX_TANGLED = 800, 60, 2
+MAX_FILE, MAX_FUNCTION, MAX_TANGLED = 700, 60, 0
 FACTS = SRC / 'ir/ops/paddle3.yaml' # of another program: it holds no operator of ours
 TABLES = sorted(p for p in (SRC / 'ir/ops').glob('*.yaml') if p != FACTS)
 
