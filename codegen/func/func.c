@@ -193,8 +193,37 @@ void kernel_given(KernelFunc *k, const char *type, const char *name, const char 
 	param_add(k, (KernelParam){.name = name, .type = type, .given = given});
 }
 
+// How many numbers and symbols the expression of a size has, up to `most`.
+static int dim_leaves(const Dim *d, int most)
+{
+	if (d->kind == DIM_CONST || d->kind == DIM_SYM || most <= 1)
+		return 1;
+	const int n = dim_leaves(d->a, most);
+	return n >= most ? n : n + dim_leaves(d->b, most - n);
+}
+
+// A size that would be long to read is a parameter: sizes of what was broadcast again and again
+// double each time, and a function has them in every position.
+static const char *long_dim(KernelFunc *k, const Dim *d)
+{
+	int n = 1;
+	for (int i = 0; i < k->nparam; i++) {
+		if (k->params[i].sym == d)
+			return k->params[i].name;
+		n += k->params[i].sym && k->params[i].given;
+	}
+	const KernelParam p = {.name = arena_printf(k->arena, "size%d", n),
+	                       .type = "int64_t",
+	                       .sym = d,
+	                       .given = expression_unwrap(k->arena, dim_in_run(k->cg, d))};
+	return param_add(k, p)->name;
+}
+
 const char *kernel_dim(KernelFunc *k, const Dim *d)
 {
+	enum { MOST_LEAVES = 24 };
+	if (!k->inlined && !k->cg->backend->device && dim_leaves(d, MOST_LEAVES) >= MOST_LEAVES)
+		return long_dim(k, d);
 	return k->inlined ? dim_in_run(k->cg, d) : dim_expression(k->arena, d, kernel_symbol, k);
 }
 

@@ -21,13 +21,13 @@ typedef struct Codegen Codegen; // one program: see below
 
 typedef struct KernelParam {
 	const char *name;   // inside the function
-	const Value *value; // the tensor; NULL: a symbol
-	const Dim *sym;     // the symbol
+	const Value *value; // the tensor; NULL: a size
+	const Dim *sym;     // the symbol, or with `given` a size that is long to read
 	bool bound;         // its bound, not itself
 	bool result;        // written
 	bool captured;      // used in a region, not an operand
 	const Dim *lead;    // C: the call passes it from this element on; NULL: from the first
-	const char *type;   // neither tensor nor size: a parameter of this type …
+	const char *type;   // neither tensor nor symbol: a parameter of this type …
 	const char *given;  // … and what the call passes
 } KernelParam;
 
@@ -86,7 +86,7 @@ const char *kernel_result(KernelFunc *k, int i);
 const Dim *kernel_lead(const KernelFunc *k, const Value *v);
 // A size as a C expression of type int64_t that needs no parentheses around it: a literal, a
 // parameter or
-// `(…)`. The symbols in it become parameters.
+// `(…)`. The symbols in it become parameters, and so does a size that is long to read.
 const char *kernel_dim(KernelFunc *k, const Dim *d);
 // A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
 void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given);

@@ -67,8 +67,13 @@ static bool pred_is_outer(Nest *n, const Value *pred)
 	return nest_level(n, pred) < n->nloop;
 }
 
+// The condition that the innermost loop is split by; NULL: none, or as many loops as are worth
+// their code have been made of it.
 static const Value *innermost_predicate(Nest *n)
 {
+	enum { MOST_KNOWN = 4 };
+	if (n->s.nknown >= MOST_KNOWN)
+		return NULL;
 	for (const Op *op = n->body->first; op; op = op->next) {
 		if (!op->nresult || nest_level(n, &op->results[0]) != n->nloop)
 			continue;
