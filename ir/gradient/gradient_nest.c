@@ -429,7 +429,8 @@ static Value *row_position(Builder *b, LoadSite *s, Value *guard, int rows)
 	return guard ? index_where(b, guard, linear, build_scalar_f(b, DT_I64, 0)) : linear;
 }
 
-// What all iterations give, in order, added to rows of zeros.
+// What all iterations give, in order, added to rows of zeros; halves in f32, as reductions add
+// them.
 static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results, bool *none)
 {
 	Context *c = b->ctx;
@@ -437,7 +438,7 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 	int along[MAX_RANK], over[MAX_VARS], n = 0, width = row_axes(s, along), rows = t->rank - width;
 	const Dim *count = dim_const(c, 1), *wide = dims_product(c, width, t->dims + rows),
 			  *high = dims_product(c, rows, t->dims);
-	DType whole = DT_I64;
+	DType whole = DT_I64, sums = dtype_is_half(t->dtype) ? DT_F32 : t->dtype;
 	for (int v = 0; v < s->nvar; v++) {
 		bool inner = false;
 		for (int d = rows; d < t->rank; d++)
@@ -454,11 +455,11 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 		diag_error(c->diag, s->nest->loc, "its gradient has more than %d loops", MAX_RANK);
 		return NULL;
 	}
-	Nest values = open_over(b, s, 1, &t->dtype, n, over);
+	Nest values = open_over(b, s, 1, &sums, n, over);
 	Value *element = iteration_gradient(&values.b, values.op, s, NULL, d_results, none);
 	if (*none)
 		return NULL;
-	Value *updates = nest_close(&values, element);
+	Value *updates = nest_close(&values, scalar_cast(&values.b, element, sums));
 	for (int d = rows; d < t->rank; d++)
 		s->vars[along[d]].at = NULL;
 	Nest places = open_over(b, s, 1, &whole, outer, over);
@@ -469,12 +470,12 @@ static Value *scatter_gradient(Builder *b, LoadSite *s, Value *const *d_results,
 		return NULL;
 	Value *at = nest_close(&places, row_position(&places.b, s, guard, rows));
 	const Dim *matrix[] = {count, wide}, *target[] = {high, wide};
-	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, target, 0), 0);
+	Value *zeros = build_full(b, type_tensor(c, sums, 2, target, 0), 0);
 	if (!updates || !at)
 		return NULL;
 	Value *sum = scatter_rows(b, zeros, tensor_reshape(b, at, 1, &count),
 	                          tensor_reshape(b, updates, 2, matrix), "add");
-	return tensor_reshape(b, sum, t->rank, t->dims);
+	return tensor_cast(b, tensor_reshape(b, sum, t->rank, t->dims), t->dtype);
 }
 
 // ---- all loads ----------------------------------------------------------------------------------
