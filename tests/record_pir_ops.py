@@ -53,8 +53,8 @@ KINDS = {
     'paddle::dialect::DataTypeAttribute': 'dtype', 'paddle::dialect::PlaceAttribute': 'place',
 }
 
-# Other machines, operations of training in parallel, and what passes of Paddle's own make.
-SKIPPED = re.compile(r'_(sp|xpu|sr|dr)_?$|_(sp|xpu|sr|dr)_grad_?$|^(fused|fp8|moe|ap|c|partial|distributed|flash|dgc)_|^(npu|comm|sync_c)')
+# Other machines, operations of training in parallel, and what passes of Paddle's own make (layers make fused_softmax_mask).
+SKIPPED = re.compile(r'_(sp|xpu|sr|dr)_?$|_(sp|xpu|sr|dr)_grad_?$|^(fused(?!_softmax_mask)|fp8|moe|ap|c|partial|distributed|flash|dgc)_|^(npu|comm|sync_c)')
 
 
 def run_dump():
