@@ -9,7 +9,7 @@ enum {
 	COLUMNS = 100,
 	TAB = 4,
 	INDENT = 2,     // tabs of what goes on, beyond those of the line
-	DEPTH_COST = 24 // columns that a break outside of a pair of parentheses is worth
+	DEPTH_COST = 20 // columns that a break outside of a pair of parentheses is worth
 };
 
 static void quote_step(LineScan *s, const char *p)
