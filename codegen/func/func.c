@@ -222,9 +222,11 @@ static const char *long_dim(KernelFunc *k, const Dim *d)
 const char *kernel_dim(KernelFunc *k, const Dim *d)
 {
 	enum { MOST_LEAVES = 24 };
-	if (!k->inlined && !k->cg->backend->device && dim_leaves(d, MOST_LEAVES) >= MOST_LEAVES)
+	if (k->inlined)
+		return dim_in_run(k->cg, d);
+	if (!k->cg->backend->device && dim_leaves(d, MOST_LEAVES) >= MOST_LEAVES)
 		return long_dim(k, d);
-	return k->inlined ? dim_in_run(k->cg, d) : dim_expression(k->arena, d, kernel_symbol, k);
+	return dim_expression(k->arena, d, kernel_symbol, k);
 }
 
 const char *kernel_local(KernelFunc *k, const char *stem)

@@ -85,8 +85,7 @@ const char *kernel_result(KernelFunc *k, int i);
 // NULL: none.
 const Dim *kernel_lead(const KernelFunc *k, const Value *v);
 // A size as a C expression of type int64_t that needs no parentheses around it: a literal, a
-// parameter or
-// `(…)`. The symbols in it become parameters, and so does a size that is long to read.
+// parameter or `(…)`. The symbols in it become parameters, and so does a size that is long to read.
 const char *kernel_dim(KernelFunc *k, const Dim *d);
 // A parameter that is neither tensor nor size: what the call passes is an expression of model_run.
 void kernel_given(KernelFunc *k, const char *type, const char *name, const char *given);

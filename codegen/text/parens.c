@@ -88,22 +88,20 @@ static size_t token_length(const char *p, const char *end)
 static Binding binding_of(const Token *t)
 {
 	static const struct {
-		const char *operators;
+		const char *operator;
 		Binding binds;
-	} table[] = {{"? :", BIND_CHOICE},       {"||", BIND_OR},        {"&&", BIND_AND},
-	             {"& | ^ << >>", BIND_BITS}, {"== !=", BIND_EQUAL},  {"< > <= >=", BIND_ORDER},
-	             {"+ -", BIND_SUM},          {"* / %", BIND_PRODUCT}};
+	} table[] = {{"?", BIND_CHOICE}, {":", BIND_CHOICE},  {"||", BIND_OR},     {"&&", BIND_AND},
+	             {"&", BIND_BITS},   {"|", BIND_BITS},    {"^", BIND_BITS},    {"<<", BIND_BITS},
+	             {">>", BIND_BITS},  {"==", BIND_EQUAL},  {"!=", BIND_EQUAL},  {"<", BIND_ORDER},
+	             {">", BIND_ORDER},  {"<=", BIND_ORDER},  {">=", BIND_ORDER},  {"+", BIND_SUM},
+	             {"-", BIND_SUM},    {"*", BIND_PRODUCT}, {"/", BIND_PRODUCT}, {"%", BIND_PRODUCT}};
 	if (is(t, ",") || is(t, ";"))
 		return BIND_OPEN;
 	if (t->text[-1] != ' ' || t->text[t->len] != ' ')
 		return BIND_UNKNOWN;
 	for (size_t i = 0; i < COUNT_OF(table); i++)
-		for (const char *p = table[i].operators; *p; p += strspn(p, " ")) {
-			const size_t n = strcspn(p, " ");
-			if (n == t->len && !memcmp(p, t->text, n))
-				return table[i].binds;
-			p += n;
-		}
+		if (is(t, table[i].operator))
+			return table[i].binds;
 	return t->text[t->len - 1] == '=' ? BIND_OPEN : BIND_UNKNOWN;
 }
 

@@ -87,8 +87,7 @@ typedef struct LineScan {
 void line_scan_step(LineScan *s, const char *p);
 // Where a walk over lines is: on a line of the preprocessor, in a comment. Zero at first.
 typedef struct LineState {
-	bool macro;
-	LineScan scan;
+	bool macro, comment;
 } LineState;
 // Generated C as it is read: n bytes, which are whole lines, without parentheses that say nothing,
 // and with lines of more than 100 columns broken. Lines of the preprocessor stay as they are.

@@ -124,23 +124,25 @@ static void line_wrap(const char *line, size_t n, Text *out)
 
 void text_finish_line(const char *line, size_t n, LineState *state, Text *out)
 {
+	const bool macro = state->macro || *line == '#';
+	LineScan scan = {.comment = state->comment};
+	for (size_t i = 0; i < n; i++)
+		line_scan_step(&scan, line + i);
 	Text plain;
 	text_init(&plain, out->arena);
-	state->macro = state->macro || *line == '#';
-	if (state->macro || state->scan.comment)
-		text_strn(&plain, line, n);
-	else
+	if (!macro && !state->comment) {
 		text_plain(line, n, &plain);
-	if (state->macro || width_of(plain.text, plain.len) <= COLUMNS) {
-		text_strn(out, plain.text, plain.len);
+		line = plain.text;
+		n = plain.len;
+	}
+	if (macro || width_of(line, n) <= COLUMNS) {
+		text_strn(out, line, n);
 		text_char(out, '\n');
 	} else {
-		line_wrap(plain.text, plain.len, out);
+		line_wrap(line, n, out);
 	}
-	state->macro = state->macro && n && line[n - 1] == '\\';
-	for (size_t i = 0; i < n; i++)
-		line_scan_step(&state->scan, line + i);
-	state->scan = (LineScan){.comment = state->scan.comment && !state->scan.rest};
+	*state = (LineState){.macro = macro && n && line[n - 1] == '\\',
+	                     .comment = scan.comment && !scan.rest};
 }
 
 void text_finish(const char *text, size_t n, Text *out)

@@ -291,13 +291,10 @@ bool numbers_of_value(Context *c, const Value *v, NumberList *l)
 	if (!def || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) ||
 	    n > (int64_t)COUNT_OF(l->ints))
 		return false;
-	if (def->code == OP_BUILTIN_GET_PARAMETER) {
-		const Tensor *t = param_constant(def);
-		return t && add_elements(l, v->type->dtype, n, t);
-	}
+	const Tensor *t = value_constant(v);
+	if (t)
+		return add_elements(l, v->type->dtype, n, t);
 	const Attr *a = op_attr(def, "value");
-	if (a && def->code == OP_BUILTIN_CONSTANT && a->tensor)
-		return add_elements(l, v->type->dtype, n, a->tensor);
 	return a && def->code == OP_PD_FULL && !def->noperand && add_times(l, n, a);
 }
 

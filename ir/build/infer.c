@@ -97,11 +97,9 @@ bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims
 	return infer_result(op, i, type_tensor(op->ctx, t, rank, dims, 0));
 }
 
-// Whether op stands in a branch or a loop, or in what flattening made of one, so that a run may do
-// without it.
-static bool may_not_run(const Op *op)
+bool op_may_not_run(const Op *op)
 {
-	while (op && !op_is_branch(op) && op->code != OP_PD_WHILE &&
+	while (op && !op_is_branch(op) && op->code != OP_PD_WHILE && op->code != OP_FUNC_FUNC &&
 	       (!op->block || op->block == region_entry(op->block->region)))
 		op = op_parent(op);
 	return op != NULL;
@@ -109,7 +107,7 @@ static bool may_not_run(const Op *op)
 
 void infer_equal_dims(const Op *op, const Dim *a, const Dim *b)
 {
-	if (may_not_run(op))
+	if (op_may_not_run(op))
 		dim_check(op->ctx, a, b);
 	else
 		dim_unify(op->ctx, a, b);

@@ -28,6 +28,9 @@ bool infer_axes(const Op *op, int n, const int64_t *axes, int rank, bool none_is
 // Sets result i's type. False is never returned: for `return infer_result(...)`.
 bool infer_result(Op *op, int i, const Type *t);
 bool infer_result_shape(Op *op, int i, DType t, int rank, const Dim *const *dims);
+// Whether op stands in a branch, a loop or a function, or in what flattening made of one, so that a
+// run may do without it.
+bool op_may_not_run(const Op *op);
 // Two sizes that a run needs equal: declared so, but checked in branches and loops, which may not
 // run.
 void infer_equal_dims(const Op *op, const Dim *a, const Dim *b);

@@ -571,8 +571,21 @@ bool op_walk(Op *op, bool (*visit)(Op *, void *), void *arg)
 	return true;
 }
 
-Tensor *param_constant(const Op *get)
+static Tensor *param_constant(const Op *get)
 {
 	const char *name = op_str(get, "name", "");
 	return param_is_written(get->ctx, name) ? NULL : param_get(get->ctx, name);
+}
+
+Tensor *value_constant(const Value *v)
+{
+	const Op *op = v ? v->def : NULL;
+	if (!op)
+		return NULL;
+	if (op->code == OP_BUILTIN_GET_PARAMETER)
+		return param_constant(op);
+	const Attr *a = op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
+	// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's
+	// users.
+	return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
 }

@@ -107,8 +107,9 @@ int64_t op_int(const Op *op, const char *name, int64_t otherwise);
 bool op_bool(const Op *op, const char *name, bool otherwise);
 // Whether v is an index that a loop.constant gives, and which.
 bool index_constant(const Value *v, int64_t *at);
-// The data of a builtin.get_parameter that no run changes; NULL: not there, or it may change.
-Tensor *param_constant(const Op *get);
+// The data of a builtin.constant, or of a builtin.get_parameter that no run changes; NULL: v (which
+// may be NULL) is neither, or its data are not there.
+Tensor *value_constant(const Value *v);
 double op_float(const Op *op, const char *name, double otherwise);
 const char *op_str(const Op *op, const char *name, const char *otherwise);
 DType op_dtype(const Op *op, const char *name, DType otherwise);

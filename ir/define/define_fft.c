@@ -276,10 +276,8 @@ static const Dim *fft_last(const Op *op, const Dim *size, const Dim **count)
 // Whether the operand holds what the operator transforms: real numbers, or complex ones.
 static bool fft_holds(const Op *op, DType t)
 {
-	const bool from_real = op->code == OP_PD_FFT_R2C;
-	const bool floats = t == DT_F32 || t == DT_F64;
-	return (dtype_is_complex(t) != from_real && (!from_real || floats)) ||
-	       op_error(op, "the operand holds %s", dtype_name(t));
+	const bool holds = op->code == OP_PD_FFT_R2C ? t == DT_F32 || t == DT_F64 : dtype_is_complex(t);
+	return holds || op_error(op, "the operand holds %s", dtype_name(t));
 }
 
 // How many numbers each sum has: the product of the axes' lengths, the last one's being `size`.

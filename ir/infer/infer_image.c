@@ -78,16 +78,6 @@ static const Dim *scaled_size(Op *op, int axis, const Resize *r)
 	return scaled_size_found(op, axis, r);
 }
 
-// The numbers of a constant of the program; NULL: v is none.
-static const Tensor *scales_known(const Value *v)
-{
-	const Op *def = v->def;
-	const Attr *a = def ? op_attr(def, "value") : NULL;
-	if (def && def->code == OP_BUILTIN_GET_PARAMETER)
-		return param_constant(def);
-	return a && a->kind == ATTR_TENSOR ? a->tensor : NULL;
-}
-
 // A run finds the scales: one for each axis, or one for all.
 static bool scales_found(Op *op, Resize *r, Value *v)
 {
@@ -105,7 +95,7 @@ static bool scale_from_tensor(Op *op, Resize *r)
 	Value *v = op_operand_named(op, "scale_tensor");
 	if (!v)
 		return true;
-	const Tensor *t = scales_known(v);
+	const Tensor *t = value_constant(v);
 	bool full = v->def && v->def->code == OP_PD_FULL && !op_operand_named(v->def, "value_tensor");
 	if (!t && !full)
 		return scales_found(op, r, v);

@@ -4,6 +4,7 @@
 // The pipeline runs this early, and again after layout and fuse.
 #include "ir/base/vec.h"
 #include "ir/build/build.h"
+#include "ir/build/infer.h"
 #include "ir/interp/interp.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
@@ -246,13 +247,6 @@ static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Nee
 	if (v && v->type != old->type)
 		v->type = old->type; // equal but for what a constant cannot say
 	return v;
-}
-
-// Whether a run may never come to the operation: it stands in a branch, or in a loop.
-static bool op_may_not_run(const Op *op)
-{
-	const Op *around = op_parent(op);
-	return (around && op_parent(around)) || op->block != op->block->region->first;
 }
 
 static bool op_fold(Op *op)

@@ -20,22 +20,6 @@ void op_replace(Op *op, Value *const *with)
 	op_erase(op);
 }
 
-Tensor *value_constant(const Value *v)
-{
-	if (!v || !v->def)
-		return NULL;
-	const Op *op = v->def;
-	if (op->code == OP_BUILTIN_GET_PARAMETER)
-		return param_constant(op);
-	if (op->code == OP_BUILTIN_CONSTANT) {
-		const Attr *a = op_attr(op, "value");
-		// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's
-		// users.
-		return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
-	}
-	return NULL;
-}
-
 bool tensors_equal(const Tensor *a, const Tensor *b)
 {
 	return a->dtype == b->dtype && a->rank == b->rank &&

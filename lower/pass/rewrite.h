@@ -6,8 +6,6 @@
 
 // Replaces op's results by `with` (types must agree) and erases it.
 void op_replace(Op *op, Value *const *with);
-// Parameter or constant behind a value: its data, or NULL.
-Tensor *value_constant(const Value *v);
 // The same type, sizes and bits.
 bool tensors_equal(const Tensor *a, const Tensor *b);
 // A new parameter (named after `name` and a suffix) holding t, read at `b`.
