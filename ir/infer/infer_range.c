@@ -5,16 +5,6 @@
 #include "ir/infer/geometry.h"
 #include "ir/infer/infer.h"
 
-// The tensor of a constant of the program, or of a parameter as it was read; NULL: def is neither.
-static const Tensor *tensor_of(const Op *def)
-{
-	const Attr *value = op_attr(def, "value");
-	if (def->code == OP_BUILTIN_CONSTANT && value && value->kind == ATTR_TENSOR)
-		return value->tensor;
-	return def->code == OP_BUILTIN_GET_PARAMETER ? param_get(def->ctx, op_str(def, "name", ""))
-	                                             : NULL;
-}
-
 // The number that an operator fills its result with; false: it does not, or a run gives it.
 static bool filled_with(const Op *def, double *out)
 {
@@ -44,7 +34,7 @@ bool constant_number(const Value *v, double *out)
 		return true;
 	if (def->code == OP_PD_CAST)
 		return constant_number(op_operand(def, 0), out);
-	const Tensor *t = tensor_of(def);
+	const Tensor *t = value_constant(v);
 	if (!t || tensor_numel(t) != 1)
 		return false;
 	*out = tensor_get_f(t, 0);
