@@ -7,11 +7,11 @@ SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/inf
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_equal.c ir/core/dim_poly.c ir/core/dim_range.c ir/core/dim_together.c \
            ir/core/op.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
-SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c ir/define/define_fractional.c \
+SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
 	ir/define/define_functions.c ir/define/define_fused.c \
 	ir/define/define_graph.c ir/define/define_random.c \
 	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c
-SOURCES += ir/define/define_conv.c ir/define/define_einsum.c ir/define/define_image.c \
+SOURCES += ir/define/define_conv.c ir/define/define_einsum.c \
 	ir/define/define_index.c ir/define/define_mutable.c ir/define/define_nn.c \
 	ir/define/define_reduce.c ir/define/define_rnn.c ir/define/define_scatter.c \
 	ir/define/define_special.c ir/define/define_tensor.c ir/define/define_train.c \
@@ -31,6 +31,7 @@ SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_norm.c ir/infer/infer_product.c ir/infer/infer_sizes.c ir/infer/windows.c \
 	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
+SOURCES += ir/image/define_fractional.c ir/image/define_resize.c ir/image/define_sample.c ir/image/position.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
 	ir/interp/interp_complex.c ir/interp/interp_conv.c ir/interp/interp_layout.c ir/interp/interp_control.c ir/interp/interp_feeds.c ir/interp/interp_sizes.c ir/interp/interp_gradient.c ir/interp/interp_integer.c ir/interp/interp_kernel.c \
 	ir/interp/interp_maps.c ir/interp/interp_memory.c ir/interp/interp_nest.c \

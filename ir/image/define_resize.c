@@ -1,64 +1,9 @@
 // What the operators that resize and rearrange images mean (ir/ops/nn.yaml).
 #include "ir/build/build.h"
-#include "ir/build/nest.h"
+#include "ir/image/image.h"
 #include "ir/infer/geometry.h"
 
 #include <string.h>
-
-// ---- small scalar arithmetic --------------------------------------------------------------------
-
-static Value *number(Builder *b, double v)
-{
-	return build_scalar_f(b, DT_F32, v);
-}
-
-static Value *plus(Builder *b, Value *x, double v)
-{
-	return tensor_add(b, x, number(b, v));
-}
-
-static Value *minus(Builder *b, double v, Value *x)
-{
-	return tensor_sub(b, number(b, v), x);
-}
-
-static Value *times(Builder *b, Value *x, double v)
-{
-	return tensor_mul(b, x, number(b, v));
-}
-
-static Value *floor_of(Builder *b, Value *x)
-{
-	return x ? build1(b, OP_PD_FLOOR, x, NULL) : NULL;
-}
-
-static Value *clamp(Builder *b, Value *x, double low, Value *high)
-{
-	x = x ? build2(b, OP_PD_MAXIMUM, x, number(b, low), NULL) : NULL;
-	return x && high ? build2(b, OP_PD_MINIMUM, x, high, NULL) : x;
-}
-
-// The last position of an axis, as a number.
-static Value *last_of(Builder *b, const Dim *size)
-{
-	Context *c = b->ctx;
-	return scalar_from_index(b, index_dim(b, dim_sub(c, size, dim_const(c, 1))), DT_F32);
-}
-
-// Whether index_near takes the size: nothing is checked then.
-static bool position_is_near(const Dim *size)
-{
-	return dim_is_const(size) && size->value >= 1 && size->value <= INT64_C(1) << 24;
-}
-
-// A number that is a whole position, brought into [0, size).
-static Value *position(Builder *b, Value *x, const Dim *size)
-{
-	if (position_is_near(size))
-		return index_near(b, x, size);
-	return index_from_data(b, scalar_cast(b, clamp(b, x, 0, last_of(b, size)), DT_I64), size,
-	                       false);
-}
 
 // ---- interpolation ------------------------------------------------------------------------------
 
@@ -81,24 +26,24 @@ static Value *interp_ratio(Builder *b, const Op *op, const Resize *r, int i)
 	int64_t least, most;
 	dim_range(out, &least, &most);
 	if (dim_is(out, 1))
-		return number(b, 0);
+		return number(b, DT_F32, 0);
 	if (least < 2)
 		several = index_less(b, index_const(b, 1), index_dim(b, out));
 	if (goes_by_scale(op, r, i)) {
-		ratio = r->found ? tensor_div(b, number(b, 1), resize_scale_found(b, r, i))
-		                 : number(b, 1.0f / r->scale[i]);
-		return several ? index_where(b, several, ratio, number(b, 0)) : ratio;
+		ratio = r->found ? tensor_div(b, number(b, DT_F32, 1), resize_scale_found(b, r, i))
+		                 : number(b, DT_F32, 1.0f / r->scale[i]);
+		return several ? index_where(b, several, ratio, number(b, DT_F32, 0)) : ratio;
 	}
 	if (corners) {
 		in = dim_sub(c, in, one);
 		out = dim_sub(c, out, one);
 	}
 	if (known)
-		return number(b, (float)in->value / (float)out->value);
+		return number(b, DT_F32, (float)in->value / (float)out->value);
 	Value *x = scalar_from_index(b, index_dim(b, in), DT_F32),
 		  *steps = index_max(b, index_dim(b, out), index_const(b, 1));
 	ratio = tensor_div(b, x, scalar_from_index(b, steps, DT_F32));
-	return several ? index_where(b, several, ratio, number(b, 0)) : ratio;
+	return several ? index_where(b, several, ratio, number(b, DT_F32, 0)) : ratio;
 }
 
 // 2^k when the image is enlarged exactly so: then positions are whole numbers, without rounding.
@@ -232,7 +177,7 @@ static Pair linear_pair(Builder *b, const Op *op, const Resize *r, int i, Value 
 		Value *zero = index_const(b, 0);
 		p.at[0] = index_max(b, p.at[0], zero);
 		Value *outside = index_less(b, place.low, zero);
-		p.weight[1] = index_where(b, outside, number(b, 0), p.weight[1]);
+		p.weight[1] = index_where(b, outside, number(b, DT_F32, 0), p.weight[1]);
 	}
 	p.weight[0] = minus(b, 1, p.weight[1]);
 	return p;
@@ -335,108 +280,6 @@ bool define_hook_bicubic_interp(Builder *b, Op *op, Value **results)
 		sum = sum ? tensor_add(&n.b, sum, row) : row;
 	}
 	results[0] = nest_close(&n, sum);
-	return results[0] != NULL;
-}
-
-// ---- sampling at given positions ----------------------------------------------------------------
-
-// Brings a position back into the image, mirrored at its edges as often as needed.
-static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
-{
-	Context *c = b->ctx;
-	// Mirrors at 0 and size - 1, or at -0.5 and size - 0.5. An image of one element has only 0.
-	const Dim *one = dim_const(c, 1), *span = corners ? dim_sub(c, size, one) : size;
-	if (dim_is(span, 0))
-		return number(b, 0);
-	span = dim_max(c, span, one);
-	Value *width = scalar_from_index(b, index_dim(b, span), DT_F32);
-	Value *y = build1(b, OP_PD_ABS, corners ? x : plus(b, x, 0.5), NULL);
-	Value *twice = times(b, width, 2);
-	// y modulo twice the width, then folded at the width.
-	Value *rounds = y ? floor_of(b, tensor_div(b, y, twice)) : NULL;
-	y = tensor_sub(b, y, tensor_mul(b, rounds, twice));
-	Value *back = tensor_sub(b, twice, y);
-	y = y && back ? build2(b, OP_PD_MINIMUM, y, back, NULL) : NULL;
-	return corners ? y : clamp(b, plus(b, y, -0.5), 0, last_of(b, size));
-}
-
-// The position on axis i that the grid gives in [-1, 1], after padding by mirror or border.
-static Value *grid_position(Builder *b, const Op *op, Value *g, const Dim *size)
-{
-	bool corners = op_bool(op, "align_corners", true);
-	const int padding = op_enum(op, "padding_mode");
-	Value *x;
-	if (corners)
-		x = tensor_mul(b, times(b, plus(b, g, 1), 0.5), last_of(b, size));
-	else
-		x = times(
-			b,
-			plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), DT_F32)),
-		         -1),
-			0.5);
-	if (padding == BORDER_BORDER)
-		return clamp(b, x, 0, last_of(b, size));
-	return padding == BORDER_REFLECTION && x ? reflected(b, x, size, corners) : x;
-}
-
-// Whether the whole number x is a position of the axis.
-static Value *number_inside(Builder *b, Value *x, const Dim *size)
-{
-	if (!x)
-		return NULL;
-	Value *low = build2(b, OP_PD_GREATER_EQUAL, x, number(b, 0), NULL);
-	return pred_and(b, low, build2(b, OP_PD_LESS_EQUAL, x, last_of(b, size), NULL));
-}
-
-// The element at `from` where it lies inside; else 0, of what is there in any case if positions are
-// brought into the image: then nothing depends on the choice but which number is taken.
-static Value *sampled(Builder *b, Value *x, Value *const *from, Value *inside)
-{
-	Value *zero = build_scalar_f(b, x->type->dtype, 0);
-	for (int i = 2; i < x->type->rank; i++)
-		if (!position_is_near(x->type->dims[i]))
-			return load_or(b, inside, zero, x, from);
-	Value *v = load(b, x, from), *operands[] = {inside, v, zero};
-	return inside && v ? build(b, OP_PD_WHERE, 3, operands, NULL) : v;
-}
-
-bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
-{
-	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK],
-		  *sum = NULL;
-	int n = x->type->rank - 2;
-	const bool nearest = op_enum(op, "mode") == GRID_NEAREST;
-	Value *low[3], *weight[3];
-	Nest nest = nest_open(b, op->results[0].type);
-	Builder *in = &nest.b;
-	at[0] = nest.at[0];
-	memcpy(at + 1, nest.at + 2, sizeof *at * (size_t)n);
-	for (int i = 0; i < n; i++) {
-		at[n + 1] = index_const(in, n - 1 - i); // the grid has the last axis first
-		Value *g = scalar_cast(in, load(in, grid, at), DT_F32);
-		Value *p = grid_position(in, op, g, x->type->dims[2 + i]);
-		if (!p)
-			return false;
-		low[i] = nearest ? build1(in, OP_PD_ROUND, p, NULL) : floor_of(in, p);
-		weight[i] = nearest ? NULL : tensor_sub(in, p, low[i]);
-	}
-	from[0] = nest.at[0];
-	from[1] = nest.at[1];
-	for (int corner = 0; corner < (nearest ? 1 : 1 << n); corner++) {
-		Value *inside = NULL, *factor = NULL;
-		for (int i = 0; i < n; i++) {
-			bool high = corner >> i & 1;
-			Value *p = high ? plus(in, low[i], 1) : low[i];
-			inside = pred_and(in, inside, number_inside(in, p, x->type->dims[2 + i]));
-			from[2 + i] = position(in, p, x->type->dims[2 + i]);
-			Value *w = nearest ? NULL : high ? weight[i] : minus(in, 1, weight[i]);
-			factor = factor ? tensor_mul(in, factor, w) : w;
-		}
-		Value *term = scalar_cast(in, sampled(in, x, from, inside), DT_F32);
-		term = nearest ? term : tensor_mul(in, term, factor);
-		sum = sum ? tensor_add(in, sum, term) : term;
-	}
-	results[0] = nest_close(&nest, sum);
 	return results[0] != NULL;
 }
 
