@@ -80,7 +80,7 @@ void nest_needs(const Block *b, PointerMap *needed)
 
 // ---- strides ------------------------------------------------------------------------------------
 
-enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_DEPTH = 24 };
+enum { COEF_UNKNOWN = INT32_MAX, MAX_COEF_STEPS = 256 };
 
 // Coefficients stay small, so that sums of them do.
 static int64_t coef_clip(int64_t coef)
@@ -105,7 +105,9 @@ static int64_t op_coef(const Op *op, const int64_t *x)
 	return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
 }
 
-static int64_t index_coef(const Value *index, const Value *var, int depth)
+// Steps bound the walk, not its depth: the rounds of an unrolled search use each value several times,
+// and the ways through them double with each round.
+static int64_t index_coef(const Value *index, const Value *var, int *steps)
 {
 	if (index == var)
 		return 1;
@@ -114,12 +116,13 @@ static int64_t index_coef(const Value *index, const Value *var, int depth)
 	const Op *op = index->def;
 	if (op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM)
 		return 0;
-	if (depth > MAX_COEF_DEPTH || op->code == OP_LOOP_REDUCE)
+	if (*steps == 0 || op->code == OP_LOOP_REDUCE)
 		return COEF_UNKNOWN;
+	--*steps;
 	int64_t x[2] = {0, 0};
 	bool all_zero = true;
 	for (int i = 0; i < op->noperand; i++) {
-		int64_t coef = op_operand(op, i) ? index_coef(op_operand(op, i), var, depth + 1) : 0;
+		int64_t coef = op_operand(op, i) ? index_coef(op_operand(op, i), var, steps) : 0;
 		all_zero &= coef == 0;
 		if (i < 2)
 			x[i] = coef;
@@ -129,7 +132,8 @@ static int64_t index_coef(const Value *index, const Value *var, int depth)
 
 int64_t index_stride(const Value *index, const Value *var)
 {
-	return index_coef(index, var, 0);
+	int steps = MAX_COEF_STEPS;
+	return index_coef(index, var, &steps);
 }
 
 int64_t index_divisor(const Value *index)
@@ -156,7 +160,7 @@ int load_stride(const Op *load, const Value *var)
 	const Type *t = op_operand(load, first - 1)->type;
 	for (int d = 0; d < t->rank; d++) {
 		const Value *index = op_operand(load, first + d);
-		int64_t coef = index_coef(index, var, 0);
+		int64_t coef = index_stride(index, var);
 		if (dim_is(t->dims[d], 1) && load->code == OP_LOOP_LOAD)
 			continue;
 		if (stride && !dim_is(t->dims[d], 1))
