@@ -49,6 +49,20 @@ bool infer_hook_layer_norm(Op *op)
 	       infer_result(op, 0, x);
 }
 
+// u has an element for each row of the weight as a matrix, v one for each column.
+bool infer_hook_spectral_norm(Op *op)
+{
+	const Type *w = infer_tensor(op, 0);
+	int axis;
+	if (!w || !infer_axis(op, op_int(op, "dim", 0), w->rank, &axis))
+		return false;
+	const Dim *columns = dim_const(op->ctx, 1);
+	for (int d = 0; d < w->rank; d++)
+		columns = d == axis ? columns : dim_mul(op->ctx, columns, w->dims[d]);
+	return check_channels(op, "u", w->dims[axis]) && check_channels(op, "v", columns) &&
+	       infer_result(op, 0, w);
+}
+
 bool infer_hook_instance_norm(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);

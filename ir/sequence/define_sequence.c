@@ -282,12 +282,14 @@ bool define_hook_sequence_scatter(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *ids = op_operand(op, 1), *updates = op_operand(op, 2),
 		  *lod = op_operand(op, 3);
 	const Dim *rows = ids->type->dims[0], *numel = type_numel(b->ctx, updates->type),
-			  *many = type_numel(b->ctx, ids->type);
+			  *many = type_numel(b->ctx, ids->type), *same;
 	updates = tensor_reshape(b, updates, 1, &numel);
 	ids = tensor_reshape(b, ids, 1, &many);
 	if (!updates || !ids || x->type->rank != 2)
 		return op_error(op, "x of rank %d", x->type->rank);
-	Nest n = nest_open(b, op->results[0].type);
+	if (!infer_same_dim(op, numel, many, "numbers of updates and of ids", &same))
+		return false;
+	Nest n = nest_open(b, x->type);
 	Value *start = sequence_start(&n.b, lod, n.at[0], rows),
 		  *length = sequence_length(&n.b, lod, n.at[0], rows);
 	Nest r = reduce_open_counted(&n.b, "sum", x->type->dtype, rows, length);
