@@ -90,18 +90,27 @@ static bool elementwise_inputs(OpJob *j)
 	return small != NULL;
 }
 
-// Functions of floats that take whole numbers as f32.
-static bool of_whole_inputs(OpJob *j)
+static bool whole_cast(OpJob *j, const char *name, DType as)
 {
-	if (!general_inputs(j))
-		return false;
-	Value *x = job_operand(j, "x");
+	Value *x = job_operand(j, name);
 	if (!type_is_tensor(x->type) || dtype_is_float(x->type->dtype) ||
 	    dtype_is_complex(x->type->dtype) || x->type->dtype == DT_BOOL)
 		return true;
-	x = tensor_cast(&j->b, x, DT_F32);
-	job_set_operand(j, "x", x);
+	x = tensor_cast(&j->b, x, as);
+	job_set_operand(j, name, x);
 	return x != NULL;
+}
+
+// Functions of floats that take whole numbers as f32.
+static bool of_whole_inputs(OpJob *j)
+{
+	return general_inputs(j) && whole_cast(j, "x", DT_F32);
+}
+
+// The angle of a point, whose whole coordinates count as f64.
+static bool angle_inputs(OpJob *j)
+{
+	return general_inputs(j) && whole_cast(j, "x", DT_F64) && whole_cast(j, "y", DT_F64);
 }
 
 // Paddle 3's larger and smaller: NaN when either is; the operation gives y then.
@@ -454,6 +463,8 @@ static const OpSteps steps_table[] = {
 	{.hook = "elementwise", .inputs = elementwise_inputs},
 	{.hook = "equal", .inputs = elementwise_inputs, .create = equal_create},
 	{.hook = "of_whole", .inputs = of_whole_inputs},
+	{.hook = "angle", .inputs = angle_inputs, .create = equal_sizes_create},
+	{.hook = "pir_angle", .inputs = angle_inputs},
 	{.hook = "keep_nan", .create = keep_nan_create},
 	{.hook = "pir_digamma", .inputs = of_whole_inputs, .create = pir_digamma_create},
 	{.hook = "pir_quantize", .create = pir_quantize_create},
