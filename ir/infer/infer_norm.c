@@ -68,8 +68,8 @@ bool infer_hook_instance_norm(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	if (!x)
 		return false;
-	if (x->rank < 3)
-		return op_error(op, "a tensor of rank %d where 3 or more is needed", x->rank);
+	if (x->rank < 2)
+		return op_error(op, "a tensor of rank %d where 2 or more is needed", x->rank);
 	return check_channels(op, "scale", x->dims[1]) && check_channels(op, "bias", x->dims[1]) &&
 	       infer_result(op, 0, x);
 }

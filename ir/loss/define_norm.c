@@ -183,10 +183,16 @@ bool define_hook_instance_norm(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *scale = op_operand(op, 1), *bias = op_operand(op, 2);
 	int64_t axes[MAX_RANK];
+	const Type *t = x->type;
+	// Without axes of positions there is one, of which the mean is that of one element, not of all.
+	const Dim *shape[] = {t->dims[0], t->dims[1], dim_const(b->ctx, 1)};
+	if (t->rank == 2 && !(x = tensor_reshape(b, x, 3, shape)))
+		return false;
 	int rank = x->type->rank, n = other_axes(rank, 1, false, axes);
 	Value *out = normalized(b, x, n, axes, op_float(op, "epsilon", 1e-5), NULL);
-	results[0] = scale_shift(b, out, scale ? tensor_along(b, scale, rank, 1) : NULL,
-	                         bias ? tensor_along(b, bias, rank, 1) : NULL);
+	out = scale_shift(b, out, scale ? tensor_along(b, scale, rank, 1) : NULL,
+	                  bias ? tensor_along(b, bias, rank, 1) : NULL);
+	results[0] = out && t->rank == 2 ? tensor_reshape(b, out, 2, shape) : out;
 	return results[0] != NULL;
 }
 
