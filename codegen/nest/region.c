@@ -69,9 +69,14 @@ const char *tile_end(KernelFunc *k, const char *from, const char *name, const Di
 		if (end->value % tiles == 0)
 			return arena_printf(k->arena, "%s + %" PRId64, from, end->value / tiles);
 	}
+	return tile_end_within(k, from, name, height);
+}
+
+const char *tile_end_within(KernelFunc *k, const char *from, const char *end, int64_t height)
+{
 	if (!kernel_helper(k, "tile_end.c", 0, NULL))
 		return NULL;
-	return arena_printf(k->arena, "pd_tile_end(%s, %s, %d)", from, name, height);
+	return arena_printf(k->arena, "pd_tile_end(%s, %s, %" PRId64 ")", from, end, height);
 }
 
 const Dim *tile_count(KernelFunc *k, const Dim *end, int height)

@@ -21,6 +21,8 @@ int tile_split(int height, int nv);
 // `height`: a C expression. Tiles are all alike where the count is known and can be divided so;
 // else a helper is emitted.
 const char *tile_end(KernelFunc *k, const char *from, const char *name, const Dim *end, int height);
+// The same up to what the C expression `end` says.
+const char *tile_end_within(KernelFunc *k, const char *from, const char *end, int64_t height);
 // Where tile number `tile` of those begins, and how many there are.
 const char *tile_begin(KernelFunc *k, const char *tile, const char *name, const Dim *end,
                        int height);

@@ -15,8 +15,9 @@ typedef struct Gemm {
 	const char *name; // what functions for it begin with
 	int lanes, mr, nv, nr;
 	const Type *out;
-	int nlead; // dims of the result in front of the rows that a panel of b serves
-	const Dim *n_dim;
+	int nlead;                // dims of the result in front of the rows that a panel of b serves
+	const Dim *m_dim, *n_dim; // rows of a product, columns
+	int64_t block;            // rows that meet all panels before the next rows do; 0: all
 	bool direct;              // its sums are the result
 	bool sum_is_named;        // since the epilogue reads it more than once
 	bool turned;              // a has its last two axes the other way round
@@ -154,42 +155,69 @@ static const char *tile_calls(Gemm *g)
 	return t.text ? t.text : "";
 }
 
+static const char *in_loop(Gemm *g, const char *head, const char *text, const char *end)
+{
+	Text t;
+	text_init(&t, g->k->arena);
+	text_printf(&t, "%s\n", head);
+	tile_indent(&t, text);
+	text_str(&t, end);
+	return t.text;
+}
+
+// Blocks of rows: the part of a that a block reads stays in the cache while panel after panel goes
+// by.
+static const char *in_blocks(Gemm *g, const char *text)
+{
+	const char *rows = panels_are_full(g) ? "M" : kernel_dim(g->k, g->m_dim),
+			   *end = tile_end_within(g->k, "from", rows, g->block);
+	return end ? in_loop(g,
+	                     arena_printf(g->k->arena,
+	                                  "for (int64_t from = 0, until; from < %s; from = until) {\n"
+	                                  "\tuntil = %s;",
+	                                  rows, end),
+	                     text, "}\n")
+	           : NULL;
+}
+
 // The loops over panels in the function itself: all full ones, then what is left.
 static void panel_loops(Gemm *g, const char **full, const char **last)
 {
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
 	const char *n = kernel_dim(k, g->n_dim);
-	const char *first = arena_printf(a, "n0, %d", g->nr);
+	const char *rows = g->block ? ", from, until" : "",
+			   *first = arena_printf(a, "n0, %d%s", g->nr, rows);
 	if (!dim_is_const(g->n_dim)) {
 		*full = tile_pass_on(
 			k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr),
 			"_panel", first);
 		*last = tile_pass_on(
 			k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
-			arena_printf(a, "%s / %d * %d, (int)(%s %% %d)", n, g->nr, g->nr, n, g->nr));
+			arena_printf(a, "%s / %d * %d, (int)(%s %% %d)%s", n, g->nr, g->nr, n, g->nr, rows));
 		return;
 	}
 	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
 	*full = *last = "";
 	if (whole == g->nr)
-		*full = tile_pass_on(k, "", "_panel", arena_printf(a, "0, %d", g->nr));
+		*full = tile_pass_on(k, "", "_panel", arena_printf(a, "0, %d%s", g->nr, rows));
 	else if (whole)
 		*full = tile_pass_on(
 			k, arena_printf(a, "for (int64_t n0 = 0; n0 < %" PRId64 "; n0 += %d)", whole, g->nr),
 			"_panel", first);
 	if (rest)
 		*last = tile_pass_on(k, "", "_panel",
-		                     arena_printf(a, "%" PRId64 ", %" PRId64, whole, rest));
+		                     arena_printf(a, "%" PRId64 ", %" PRId64 "%s", whole, rest, rows));
 }
 
-// The same where threads share panels, and the rows, or the products of a batch, of each.
-static void panel_shares(Gemm *g, const char *inner, const char **full, const char **last)
+// The calls for the panel that the variable `panel` counts, which may be the last, of the rows, or
+// products of a batch, that `part` says.
+static const char *panel_calls(Gemm *g, const char *panel, const char *part)
 {
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
 	const char *n = kernel_dim(k, g->n_dim);
-	const char *whole = arena_printf(a, "if (unit < %s / %d)", n, g->nr);
+	const char *whole = arena_printf(a, "if (%s < %s / %d)", panel, n, g->nr);
 	Text calls;
 	text_init(&calls, a);
 	if (dim_is_const(g->n_dim))
@@ -197,13 +225,29 @@ static void panel_shares(Gemm *g, const char *inner, const char **full, const ch
 	if (whole)
 		text_printf(&calls, "%s\n",
 		            tile_pass_on(k, whole, "_panel",
-		                         arena_printf(a, "unit * %d, %d, from, until", g->nr, g->nr)));
+		                         arena_printf(a, "%s * %d, %d, %s", panel, g->nr, g->nr, part)));
 	if (!whole || *whole)
 		text_str(&calls, tile_pass_on(k, whole ? "else" : "", "_panel",
-		                              arena_printf(a, "unit * %d, (int)(%s %% %d), from, until",
-		                                           g->nr, n, g->nr)));
-	*full = tile_share(k, inner, calls.text);
-	*last = "";
+		                              arena_printf(a, "%s * %d, (int)(%s %% %d), %s", panel, g->nr,
+		                                           n, g->nr, part)));
+	return calls.text;
+}
+
+// The same where threads share panels, and the rows, or the products of a batch, of each; of rows
+// in blocks, the blocks, and the panels of each.
+static const char *panel_shares(Gemm *g, const char *inner)
+{
+	KernelFunc *k = g->k;
+	if (!g->block)
+		return tile_share(k, inner, panel_calls(g, "unit", "from, until"));
+	const char *rows = arena_printf(k->arena,
+	                                "pd_tile_begin(unit, %s, %" PRId64 "), "
+	                                "pd_tile_begin(unit + 1, %s, %" PRId64 ")",
+	                                kernel_dim(k, g->m_dim), g->block, kernel_dim(k, g->m_dim),
+	                                g->block);
+	return tile_share(k, inner,
+	                  in_loop(g, "for (int64_t panel = from; panel < until; panel++) {",
+	                          panel_calls(g, "panel", rows), "}\n"));
 }
 
 // acc, then the position in each dim: rows of one product, and the products of a batch, are counted
@@ -233,8 +277,14 @@ static void panel_begin(Gemm *g, const Dim *rows, PanelLoops *x)
 	const bool batched = g->nlead > 0;
 	const Dim *batches = dims_product(k->ctx, g->nlead, g->out->dims),
 			  *inner = batched ? batches : tile_count(k, rows, g->mr);
-	*x = (PanelLoops){"", "0", "M", NULL};
-	if (kernel_share(k, dim_mul(k->ctx, inner, tile_count(k, g->n_dim, g->nr))))
+	const Dim *panels = tile_count(k, g->n_dim, g->nr);
+	*x = g->block ? (PanelLoops){"", "from", "until", NULL} : (PanelLoops){"", "0", "M", NULL};
+	if (g->block) {
+		if (kernel_share(k, dim_mul(k->ctx, tile_count(k, rows, (int)g->block), panels)))
+			x->inner = kernel_dim(k, panels);
+		return;
+	}
+	if (kernel_share(k, dim_mul(k->ctx, inner, panels)))
 		x->inner = kernel_dim(k, inner);
 	if (batched)
 		x->batch = x->inner ? "for (int64_t batch = begin; batch < end; batch++)"
@@ -269,16 +319,6 @@ static const char *operands_name(Gemm *g)
 	return arena_printf(a, "const %s *rows = a + %s, *panel = b + %s;", g->type, row, panel);
 }
 
-static const char *in_loop(Gemm *g, const char *head, const char *text, const char *end)
-{
-	Text t;
-	text_init(&t, g->k->arena);
-	text_printf(&t, "%s\n", head);
-	tile_indent(&t, text);
-	text_str(&t, end);
-	return t.text;
-}
-
 // The tiles of a panel, in the loops over a batch, and over panels that are all full; NULL after a
 // diagnostic.
 static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name, int n,
@@ -291,16 +331,20 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
 	if (!panels_are_full(g) || panel_is_one(g))
 		return text;
-	return in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
+	text = in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
 	               text, "}\n");
+	return g->block ? in_blocks(g, text) : text;
 }
 
 // Full panels whose sums are the result.
 static const char *sums_text(Gemm *g, const PanelLoops *loops, const char *end,
                              const char *operands, const char *at)
 {
-	const TemplateKey keys[] = {
-		{"end", end}, {"operands", operands}, {"tile_calls", tile_call(g, g->nv, at, "N")}};
+	const TemplateKey keys[] = {{"m_from", loops->from},
+	                            {"m_until", loops->until},
+	                            {"end", end},
+	                            {"operands", operands},
+	                            {"tile_calls", tile_call(g, g->nv, at, "N")}};
 	return tile_helper(g, g->nv) ? tiles_text(g, loops, "gemm_sums.c", COUNT_OF(keys), keys) : NULL;
 }
 
@@ -343,18 +387,44 @@ static bool panels_print(Gemm *g, const PanelLoops *loops, const TemplateKey *co
 {
 	KernelFunc *k = g->k;
 	const char *full, *last;
-	if (loops->inner)
-		panel_shares(g, loops->inner, &full, &last);
-	else
+	if (loops->inner) {
+		full = panel_shares(g, loops->inner);
+		last = "";
+	} else {
 		panel_loops(g, &full, &last);
+	}
+	if (g->block && !loops->inner) {
+		full = in_blocks(
+			g, arena_printf(k->arena, "%s%s%s\n", full, *full && *last ? "\n" : "", last));
+		last = "";
+	}
 	const TemplateKey own[] = {
 		{"full_panels", full},
 		{"last_panel", last},
-		{"sizes", loops->inner ? tile_sizes(k) : ""},
-		{"part", loops->inner ? "const int64_t begin, const int64_t end, " : ""},
+		{"sizes", loops->inner || g->block ? tile_sizes(k) : ""},
+		{"part", g->block       ? "const int64_t from, const int64_t until, "
+	             : loops->inner ? "const int64_t begin, const int64_t end, "
+	                            : ""},
 		{"range", kernel_range(k)},
 	};
 	return kernel_template_joined(k, "gemm.c", ncommon, common, COUNT_OF(own), own);
+}
+
+// How many rows of a meet all panels before the next rows do: as many as a second-level cache of
+// half a megabyte has beside a panel, or, where a panel fills that cache, so many that they pay for
+// fetching it from the next one. 0 where a is small, or there are few rows.
+static int64_t rows_of_block(const Gemm *g, const Dim *depth)
+{
+	enum { BLOCK = 192 << 10, PANEL = 96 << 10, SMALL = 1 << 20, LEAST = 24, MOST = 192 };
+	if (g->nlead || g->inlined || !dim_is_const(depth) || depth->value < 1 ||
+	    dim_is(g->n_dim, g->nr))
+		return 0;
+	const int64_t row = depth->value * (int64_t)dtype_size(op_operand(g->k->op, 1)->type->dtype);
+	int64_t block = row * g->nr > PANEL ? MOST : BLOCK / row;
+	block = block < LEAST ? LEAST : block > MOST ? MOST : block;
+	if (!dim_is_const(g->m_dim))
+		return row * MOST > SMALL / 4 ? block : 0;
+	return g->m_dim->value > SMALL / row && 2 * g->m_dim->value > 3 * block ? block : 0;
 }
 
 static bool gemm_print(Gemm *g)
@@ -364,18 +434,25 @@ static bool gemm_print(Gemm *g)
 	const Type *t = g->out;
 	const Dim *rows = dims_product(k->ctx, t->rank - 1 - g->nlead, t->dims + g->nlead);
 	PanelLoops loops;
+	g->m_dim = rows;
+	g->block = rows_of_block(g, op_attr(k->op, "k")->dim);
+	const char *m = kernel_dim(k, rows); // before calls that pass on the sizes there are
 	panel_begin(g, rows, &loops);
 	const bool full = panels_are_full(g);
 	const char *at = arena_printf(a, "out + %s * N%s", g->nlead ? "(batch * M + m0)" : "m0",
 	                              panel_is_one(g) ? "" : " + n0"),
-			   *operands = operands_name(g), *end = tile_end(k, "m0", "M", rows, g->mr);
+			   *operands = operands_name(g),
+			   *end = g->block ? tile_end_within(k, "m0", "until", g->mr)
+	                           : tile_end(k, "m0", "M", rows, g->mr);
 	const char *tiles = !end ? NULL
 	                         : (full && g->direct ? sums_text : epilogues_text)(g, &loops, end,
 	                                                                            operands, at);
 	if (!tiles)
 		return false;
 	const TemplateKey keys[] = {
-		{"m", expression_unwrap(a, kernel_dim(k, rows))},
+		{"rows", g->block && !full && !g->turned
+	                 ? "" // a panel is told which rows it meets
+	                 : arena_printf(a, "M = %s, ", expression_unwrap(a, m))},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
 		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
 		{"tiles", tiles},

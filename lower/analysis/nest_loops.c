@@ -105,8 +105,8 @@ static int64_t op_coef(const Op *op, const int64_t *x)
 	return factor == COEF_UNKNOWN ? factor : coef_clip(x[0] * factor);
 }
 
-// Steps bound the walk, not its depth: the rounds of an unrolled search use each value several times,
-// and the ways through them double with each round.
+// Steps bound the walk, not its depth: the rounds of an unrolled search use each value several
+// times, and the ways through them double with each round.
 static int64_t index_coef(const Value *index, const Value *var, int *steps)
 {
 	if (index == var)
