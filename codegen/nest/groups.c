@@ -4,6 +4,27 @@
 
 #include <inttypes.h>
 
+// What is gone through in blocks: pixels, or rows of them.
+static const Dim *blocked_extent(KernelFunc *k, const GroupLoops *g)
+{
+	return g->flat ? dim_mul(k->ctx, g->rows, g->columns) : g->rows;
+}
+
+// In blocks: a thread takes blocks, and of each some groups.
+static void block_parts(KernelFunc *k, int64_t groups, const Dim *all, GroupLoops *g)
+{
+	const Dim *extent = blocked_extent(k, g);
+	g->part = "const int64_t from, const int64_t until, ";
+	g->row_from = g->flat ? "0" : "from";
+	g->row_until = g->flat ? "rows" : "until";
+	g->from = g->flat ? "from" : "0";
+	g->until = g->flat ? "until" : "columns";
+	g->extent = kernel_dim(k, extent);
+	g->blocks = kernel_dim(k, tile_count(k, extent, (int)g->block));
+	if (kernel_share(k, dim_mul(k->ctx, all, tile_count(k, extent, (int)g->block))))
+		g->inner = tile_int(k, groups);
+}
+
 void group_parts(KernelFunc *k, int64_t groups, GroupLoops *g)
 {
 	const Dim *across = dim_mul(k->ctx, g->rows, g->columns),
@@ -11,6 +32,10 @@ void group_parts(KernelFunc *k, int64_t groups, GroupLoops *g)
 	const Dim *all = dim_mul(k->ctx, g->batch, dim_const(k->ctx, groups));
 	g->images = kernel_dim(k, g->batch);
 	g->inner = NULL;
+	if (g->block) {
+		block_parts(k, groups, all, g);
+		return;
+	}
 	g->part = "";
 	g->row_from = g->from = "0";
 	g->row_until = "rows";
@@ -38,36 +63,90 @@ const char *group_images(KernelFunc *k, const GroupLoops *g, const char *calls)
 	return t.text;
 }
 
+// Calls for all groups, or those that the variable `group` counts up to `until`, with what their
+// parts are told.
+static const char *whole_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
+{
+	Arena *a = k->arena;
+	const int64_t whole = blocks / nv, rest = blocks % nv;
+	const char *part = g->block ? ", from, until" : "";
+	Text calls;
+	text_init(&calls, a);
+	if (whole == 1)
+		text_str(&calls, tile_pass_on(k, "", "_group", arena_printf(a, "n, 0, %d%s", nv, part)));
+	else if (whole)
+		text_str(
+			&calls,
+			tile_pass_on(
+				k, arena_printf(a, "for (int64_t group = 0; group < %" PRId64 "; group++)", whole),
+				"_group", arena_printf(a, "n, group, %d%s", nv, part)));
+	if (rest)
+		text_printf(
+			&calls, "%s%s", whole ? "\n" : "",
+			tile_pass_on(k, "", "_group",
+		                 arena_printf(a, "n, %" PRId64 ", %" PRId64 "%s", whole, rest, part)));
+	return calls.text;
+}
+
+// The call for the group `group`, which may be the last and have fewer vectors.
+static const char *group_call(KernelFunc *k, int64_t blocks, int nv, const char *part)
+{
+	Arena *a = k->arena;
+	const int64_t whole = blocks / nv, rest = blocks % nv;
+	const char *head = whole && rest ? arena_printf(a, "if (group < %" PRId64 ")", whole) : "";
+	Text calls;
+	text_init(&calls, a);
+	if (whole)
+		text_printf(&calls, "%s\n",
+		            tile_pass_on(k, head, "_group", arena_printf(a, "n, group, %d, %s", nv, part)));
+	if (rest)
+		text_str(&calls, tile_pass_on(k, whole ? "else" : "", "_group",
+		                              arena_printf(a, "n, group, %" PRId64 ", %s", rest, part)));
+	return calls.text;
+}
+
+// What a thread has of the groups of each block.
+static const char *shared_blocks(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
+{
+	Arena *a = k->arena;
+	const char *rows = arena_printf(a,
+	                                "pd_tile_begin(block, %s, %" PRId64 "), "
+	                                "pd_tile_begin(block + 1, %s, %" PRId64 ")",
+	                                g->extent, g->block, g->extent, g->block);
+	Text calls;
+	text_init(&calls, a);
+	text_printf(&calls, "const int64_t n = unit / %s, block = unit %% %s;\n", g->blocks, g->blocks);
+	text_str(&calls, "for (int64_t group = from; group < until; group++) {\n");
+	tile_indent(&calls, group_call(k, blocks, nv, rows));
+	text_str(&calls, "}\n");
+	return tile_share(k, g->inner, calls.text);
+}
+
 // What a thread has: groups, or some rows or tiles of one.
 static const char *shared_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
 {
 	Arena *a = k->arena;
-	const int64_t whole = blocks / nv, rest = blocks % nv, groups = whole + (rest > 0);
-	const char *head = whole && rest ? arena_printf(a, "if (group < %" PRId64 ")", whole) : "";
-	Text calls;
-	text_init(&calls, a);
-	text_printf(&calls, "const int64_t n = unit / %" PRId64 ", group = unit %% %" PRId64 ";\n",
-	            groups, groups);
-	if (whole)
-		text_printf(
-			&calls, "%s\n",
-			tile_pass_on(k, head, "_group", arena_printf(a, "n, group, %d, from, until", nv)));
-	if (rest)
-		text_str(&calls, tile_pass_on(k, whole ? "else" : "", "_group",
-		                              arena_printf(a, "n, group, %" PRId64 ", from, until", rest)));
-	return tile_share(k, g->inner, calls.text);
+	const int64_t groups = (blocks + nv - 1) / nv;
+	return tile_share(
+		k, g->inner,
+		arena_printf(a, "const int64_t n = unit / %" PRId64 ", group = unit %% %" PRId64 ";\n%s",
+	                 groups, groups, group_call(k, blocks, nv, "from, until")));
 }
 
 const char *group_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
 {
-	const int64_t whole = blocks / nv, rest = blocks % nv;
-	Text calls;
 	if (g->inner)
-		return shared_calls(k, g, blocks, nv);
-	text_init(&calls, k->arena);
-	if (whole)
-		text_str(&calls, whole == 1 ? tile_group(k, "n", 0, nv) : tile_groups(k, "n", whole, nv));
-	if (rest)
-		text_printf(&calls, "%s%s", whole ? "\n" : "", tile_group(k, "n", whole, rest));
-	return group_images(k, g, calls.text);
+		return g->block ? shared_blocks(k, g, blocks, nv) : shared_calls(k, g, blocks, nv);
+	const char *calls = whole_calls(k, g, blocks, nv);
+	if (!g->block)
+		return group_images(k, g, calls);
+	Text t;
+	text_init(&t, k->arena);
+	text_printf(&t,
+	            "for (int64_t from = 0, until; from < %s; from = until) {\n"
+	            "\tuntil = %s;\n",
+	            g->extent, tile_end_within(k, "from", g->extent, g->block));
+	tile_indent(&t, calls);
+	text_str(&t, "}\n");
+	return group_images(k, g, t.text);
 }

@@ -9,9 +9,11 @@ typedef struct GroupLoops {
 	const Dim *batch, *rows, *columns; // of the result
 	bool flat;                         // rows of pixels run into each other, in tiles of `ur`
 	int ur;
+	int64_t block; // pixels, or rows of them, that meet all groups before the next do; 0: all
 	// Set by group_parts: how many images; what each group has to share (NULL: nothing is shared),
 	// the parameters of a part of it, and where its rows and columns begin and end.
 	const char *images, *inner, *part, *row_from, *row_until, *from, *until;
+	const char *extent, *blocks; // of blocks: what they divide, and how many there are
 } GroupLoops;
 
 // `groups` of each image are gone through. Asked for before the function's parameters are listed.

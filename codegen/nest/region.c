@@ -209,19 +209,6 @@ const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, co
 	return arena_printf(k->arena, "%s%s%s;", head, *head ? "\n\t" : "", call);
 }
 
-const char *tile_group(KernelFunc *k, const char *n, int64_t group, int64_t width)
-{
-	return tile_pass_on(k, "", "_group",
-	                    arena_printf(k->arena, "%s, %" PRId64 ", %" PRId64, n, group, width));
-}
-
-const char *tile_groups(KernelFunc *k, const char *n, int64_t count, int64_t width)
-{
-	return tile_pass_on(
-		k, arena_printf(k->arena, "for (int64_t group = 0; group < %" PRId64 "; group++)", count),
-		"_group", arena_printf(k->arena, "%s, group, %" PRId64, n, width));
-}
-
 const char *tile_returns(const KernelFunc *k)
 {
 	return k->status ? "int" : "void";

@@ -59,10 +59,6 @@ const char *tile_sizes(KernelFunc *k);
 // `head` (a for or if statement, or "") around a call of KERNEL_FN + suffix with `first` arguments
 // and the function's own ones; a status that the call may give is handed on.
 const char *tile_pass_on(KernelFunc *k, const char *head, const char *suffix, const char *first);
-// Calls of KERNEL_FN _group, for image `n`, of one group of `width` vectors of output channels; of
-// the first `count` groups.
-const char *tile_group(KernelFunc *k, const char *n, int64_t group, int64_t width);
-const char *tile_groups(KernelFunc *k, const char *n, int64_t count, int64_t width);
 // What a function returns, and its last statement, once all its regions are printed.
 const char *tile_returns(const KernelFunc *k);
 const char *tile_done(const KernelFunc *k);

@@ -154,6 +154,26 @@ typedef struct ConvSizes {
 	GroupLoops loops;
 } ConvSizes;
 
+// How many pixels, or rows of them, meet all groups of weights before the next do: what they read
+// stays in the cache while group after group goes by. As many as a second-level cache of half a
+// megabyte has beside the weights of a group, or, where those fill that cache, so many that they
+// pay for fetching them from the next one. 0 where the image is small.
+static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
+{
+	enum { BLOCK = 192 << 10, LONG = 1 << 20, WEIGHTS = 96 << 10, SMALL = 1 << 20, OPEN = 4096 };
+	const Dim *wide = v->flat ? dim_const(v->k->ctx, 1) : v->x->dims[3];
+	if (v->groups > 1 || groups < 2 || !dim_is_const(wide) || wide->value < 1)
+		return 0;
+	const int64_t each = v->channels * (int64_t)sizeof(float),
+				  unit = each * wide->value * (v->flat ? 1 : v->stride[0]);
+	int64_t block = (each * v->kh * v->kw * v->q > WEIGHTS ? LONG : BLOCK) / unit;
+	if (block < (v->flat ? v->ur : 1))
+		block = v->flat ? v->ur : 1;
+	if (!dim_is_const(extent))
+		return v->flat && each * OPEN >= SMALL ? block : 0;
+	return extent->value > SMALL / unit && 2 * extent->value > 3 * block ? block : 0;
+}
+
 // `groups`: rows of packed weights.
 static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 {
@@ -164,16 +184,23 @@ static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 	if (!epilogue)
 		return false;
 	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
+	const int64_t block = block_of(v, groups, v->flat ? across : t[2]);
 	*s = (ConvSizes){
 		.epilogue = epilogue,
 		.value = value,
 		.rows = v->flat ? "1" : kernel_dim(k, t[2]),
 		.columns = kernel_dim(k, across),
-		.end = tile_end(k, "first", "columns", across, v->ur),
+		.end = block && v->flat ? tile_end_within(k, "first", "until", v->ur)
+	                            : tile_end(k, "first", "columns", across, v->ur),
 		.height = kernel_dim(k, d[2]),
 		.width = kernel_dim(k, d[3]),
 		.x_blocks = kernel_dim(k, d[1]),
-		.loops = {.batch = t[0], .rows = t[2], .columns = t[3], .flat = v->flat, .ur = v->ur},
+		.loops = {.batch = t[0],
+	              .rows = t[2],
+	              .columns = t[3],
+	              .flat = v->flat,
+	              .ur = v->ur,
+	              .block = block},
 	};
 	group_parts(k, groups, &s->loops);
 	return s->end != NULL;
