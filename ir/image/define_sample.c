@@ -74,10 +74,11 @@ static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
 	Context *c = b->ctx;
 	// Mirrors at 0 and size - 1, or at -0.5 and size - 0.5. An image of one element has only 0.
 	const Dim *one = dim_const(c, 1), *span = corners ? dim_sub(c, size, one) : size;
+	const DType t = x->type->dtype;
 	if (dim_is(span, 0))
-		return number(b, DT_F32, 0);
+		return number(b, t, 0);
 	span = dim_max(c, span, one);
-	Value *width = scalar_from_index(b, index_dim(b, span), DT_F32);
+	Value *width = scalar_from_index(b, index_dim(b, span), t);
 	Value *y = build1(b, OP_PD_ABS, corners ? x : plus(b, x, 0.5), NULL);
 	Value *twice = times(b, width, 2);
 	// y modulo twice the width, then folded at the width.
@@ -85,7 +86,7 @@ static Value *reflected(Builder *b, Value *x, const Dim *size, bool corners)
 	y = tensor_sub(b, y, tensor_mul(b, rounds, twice));
 	Value *back = tensor_sub(b, twice, y);
 	y = y && back ? build2(b, OP_PD_MINIMUM, y, back, NULL) : NULL;
-	return corners ? y : clamp(b, plus(b, y, -0.5), 0, last_of(b, DT_F32, size));
+	return corners ? y : clamp(b, plus(b, y, -0.5), 0, last_of(b, t, size));
 }
 
 // The position on axis i that the grid gives in [-1, 1], after padding by mirror or border.
@@ -93,17 +94,17 @@ static Value *grid_position(Builder *b, const Op *op, Value *g, const Dim *size)
 {
 	bool corners = op_bool(op, "align_corners", true);
 	const int padding = op_enum(op, "padding_mode");
+	const DType t = g->type->dtype;
 	Value *x;
 	if (corners)
-		x = tensor_mul(b, times(b, plus(b, g, 1), 0.5), last_of(b, DT_F32, size));
+		x = tensor_mul(b, times(b, plus(b, g, 1), 0.5), last_of(b, t, size));
 	else
 		x = times(
 			b,
-			plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), DT_F32)),
-		         -1),
+			plus(b, tensor_mul(b, plus(b, g, 1), scalar_from_index(b, index_dim(b, size), t)), -1),
 			0.5);
 	if (padding == BORDER_BORDER)
-		return clamp(b, x, 0, last_of(b, DT_F32, size));
+		return clamp(b, x, 0, last_of(b, t, size));
 	return padding == BORDER_REFLECTION && x ? reflected(b, x, size, corners) : x;
 }
 
@@ -112,14 +113,15 @@ bool define_hook_grid_sample(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *grid = op_operand(op, 1), *from[MAX_RANK], *at[MAX_RANK], *p[3];
 	const int n = x->type->rank - 2;
 	const bool nearest = op_enum(op, "mode") == GRID_NEAREST;
+	const DType t = x->type->dtype == DT_F64 ? DT_F64 : DT_F32;
 	Nest nest = nest_open(b, op->results[0].type);
 	Builder *in = &nest.b;
 	at[0] = nest.at[0];
 	memcpy(at + 1, nest.at + 2, sizeof *at * (size_t)n);
 	for (int i = 0; i < n; i++) {
 		at[n + 1] = index_const(in, n - 1 - i); // the grid has the last axis first
-		Value *g = scalar_cast(in, load(in, grid, at), DT_F32);
-		p[i] = grid_position(in, op, g, x->type->dims[2 + i]);
+		Value *g = scalar_cast(in, load(in, grid, at), t);
+		p[i] = !g ? NULL : grid_position(in, op, g, x->type->dims[2 + i]);
 		if (p[i] && nearest)
 			p[i] = build1(in, OP_PD_ROUND, p[i], NULL);
 		if (!p[i])

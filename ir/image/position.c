@@ -21,8 +21,9 @@ bool position_is_near(const Dim *size)
 
 Value *position(Builder *b, Value *x, const Dim *size)
 {
+	// Rounding to f32 leaves whole numbers on their side of such a size.
 	if (!x || position_is_near(size))
-		return index_near(b, x, size);
+		return index_near(b, scalar_cast(b, x, DT_F32), size);
 	x = clamp(b, x, 0, last_of(b, x->type->dtype, size));
 	return index_from_data(b, scalar_cast(b, x, DT_I64), size, false);
 }
