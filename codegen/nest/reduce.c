@@ -87,15 +87,47 @@ static bool body_print(Reduction *r, int depth)
 	return true;
 }
 
+// The loop whose rounds have a sum of their own, which the sum of all takes as one number: the
+// innermost, where there are so many elements that f32 would lose what each of them adds to one
+// sum; else 0.
+static int loop_summed_apart(const Reduction *r)
+{
+	enum { FEW = 4096 };
+	const Type *t = r->acc.type;
+	int64_t all = 1;
+	int inner = 0;
+	if (r->acc.kind != REDUCE_SUM || t->kind != TY_SCALAR || t->dtype != DT_F32)
+		return 0;
+	for (int i = 0, rounds = 0; i < r->nloop; i++) {
+		const Loop *loop = &r->loops[i];
+		if (loop_is_single(loop))
+			continue;
+		inner = rounds++ ? i : 0;
+		all = dim_is_const(loop->extent) && all <= FEW ? all * loop->extent->value : FEW + 1;
+	}
+	return all > FEW ? inner : 0;
+}
+
 // One element after the other into the accumulator.
 static bool loops_print(Reduction *r, int depth)
 {
-	for (int i = 0; i < r->nloop; i++)
+	const Accumulator all = r->acc;
+	const int apart = loop_summed_apart(r);
+	for (int i = 0; i < r->nloop; i++) {
+		if (i && i == apart && !accumulator_open(r->s, r->op, 0, &r->acc, depth, r->out))
+			return false;
 		loop_open(r->s, &r->loops[i], &depth, r->out);
+	}
 	if (!body_print(r, depth))
 		return false;
-	for (int i = r->nloop; i-- > 0;)
+	for (int i = r->nloop; i-- > 0;) {
 		loop_close(r->s, &r->loops[i], &depth, r->out);
+		if (!i || i != apart)
+			continue;
+		const char *part = r->acc.element;
+		r->acc = all;
+		accumulator_add(r->s, &r->acc, part, "0", depth, r->out);
+	}
 	return true;
 }
 
