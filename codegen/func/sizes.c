@@ -18,13 +18,15 @@ static const char *dim_operator(DimKind k)
 
 // ---- expressions --------------------------------------------------------------------------------
 
-// Sizes are never negative and divisors are positive, but differences inside may be negative (`(n -
-// 3) / 2`): division then goes to a function that rounds towards minus infinity.
+// Sizes are never negative, but differences inside may be (`(n - 3) / 2`), and a divisor that a run
+// finds may be 0: division then goes to a function that rounds towards minus infinity, and by 0
+// gives 0.
 static const char *dim_division(Arena *a, const Dim *d, const char *x, const char *y)
 {
-	int64_t lo, hi;
+	int64_t lo, hi, least, most;
 	dim_range_empty(d->a, &lo, &hi);
-	if (lo < 0)
+	dim_range_empty(d->b, &least, &most);
+	if (lo < 0 || least < 1)
 		return arena_printf(a, d->kind == DIM_DIV ? "pd_dim_div(%s, %s)" : "pd_dim_mod(%s, %s)", x,
 		                    y);
 	return arena_printf(a, "(%s %s %s)", x, dim_operator(d->kind), y);

@@ -132,8 +132,15 @@ void dim_rely_on_others(Context *c, int n, const Dim *const *may_be_empty);
 // The most that d may become, whatever a run finds; `?!n` in it stands for the bound that the
 // caller states.
 const Dim *dim_at_most(Context *c, const Dim *d);
-// The product of the most that each may become.
+// The most that their product may become.
 const Dim *dims_at_most(Context *c, int n, const Dim *const *dims);
+// Factors of whose product that of dims is at most: these themselves, or fewer, where one of them
+// is what others are left of a number of elements. 0 <= n <= MAX_RANK.
+typedef struct DimFactors {
+	int n;
+	const Dim *at[32];
+} DimFactors;
+DimFactors dims_factors(Context *c, int n, const Dim *const *dims);
 bool dim_mentions(const Dim *d, const Dim *sym);
 // Whether a symbol that a run finds stands in the size.
 bool dim_is_found(const Dim *d);

@@ -211,10 +211,66 @@ const Dim *dim_at_most(Context *c, const Dim *d)
 	return dim_end(c, d, true);
 }
 
-const Dim *dims_at_most(Context *c, int n, const Dim *const *dims)
+// False: there are too many.
+static bool factors_add(DimFactors *f, const Dim *d)
+{
+	if (d->kind == DIM_MUL)
+		return factors_add(f, d->a) && factors_add(f, d->b);
+	if (f->n == (int)COUNT_OF(f->at))
+		return false;
+	f->at[f->n++] = d;
+	return true;
+}
+
+static const Dim *factors_product(Context *c, const DimFactors *f, int without)
 {
 	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < f->n; i++)
+		if (i != without)
+			all = dim_mul(c, all, f->at[i]);
+	return all;
+}
+
+// A quotient times its divisor is at most what is divided: f with that for one of its factors, or
+// false. Reshaping to found sizes and "what is left" has as many elements as before.
+static bool quotient_undone(Context *c, DimFactors *f)
+{
+	for (int i = 0; i < f->n; i++) {
+		const Dim *q = f->at[i], *rest, *left;
+		if (q->kind != DIM_DIV || !dim_is_found(q->b))
+			continue;
+		rest = factors_product(c, f, i);
+		left = dim_div(c, rest, q->b);
+		if (dim_mul(c, left, q->b) != rest)
+			continue;
+		DimFactors undone = {0};
+		if (!factors_add(&undone, q->a) || !factors_add(&undone, left))
+			return false;
+		*f = undone;
+		return true;
+	}
+	return false;
+}
+
+DimFactors dims_factors(Context *c, int n, const Dim *const *dims)
+{
+	DimFactors whole = {0}, f = {0};
 	for (int i = 0; i < n; i++)
-		all = dim_mul(c, all, dim_at_most(c, dims[i]));
+		whole.at[whole.n++] = dims[i];
+	for (int i = 0; i < n; i++)
+		if (!factors_add(&f, dims[i]))
+			return whole;
+	bool undone = false;
+	for (int steps = 0; steps < (int)COUNT_OF(f.at) && quotient_undone(c, &f); steps++)
+		undone = true;
+	return undone ? f : whole;
+}
+
+const Dim *dims_at_most(Context *c, int n, const Dim *const *dims)
+{
+	const DimFactors f = dims_factors(c, n, dims);
+	const Dim *all = dim_const(c, 1);
+	for (int i = 0; i < f.n; i++)
+		all = dim_mul(c, all, dim_at_most(c, f.at[i]));
 	return all;
 }

@@ -20,13 +20,14 @@ bool type_is_found(const Type *t)
 const Dim *type_bytes_at_most(Context *c, const Type *t)
 {
 	const Dim *bytes = dim_const(c, (int64_t)dtype_size(t->dtype));
-	for (int i = 0; i < t->rank; i++) {
+	const DimFactors f = dims_factors(c, t->rank, t->dims);
+	for (int i = 0; i < f.n; i++) {
 		int64_t lo, hi;
-		const Dim *most = dim_at_most(c, t->dims[i]);
+		const Dim *most = dim_at_most(c, f.at[i]);
 		dim_range(most, &lo, &hi);
 		// Only what a run finds is clamped: sizes that the caller gives are refused when others
 		// come out negative.
-		bool clamp = lo < 0 && dim_is_found(t->dims[i]);
+		bool clamp = lo < 0 && dim_is_found(f.at[i]);
 		bytes = dim_mul(c, bytes, clamp ? dim_max(c, most, dim_const(c, 0)) : most);
 	}
 	return bytes;
