@@ -113,6 +113,13 @@ void infer_equal_dims(const Op *op, const Dim *a, const Dim *b)
 		dim_unify(op->ctx, a, b);
 }
 
+const Dim *infer_divided(Context *c, const Dim *size, int64_t by)
+{
+	const Dim *of = dim_const(c, by), *quotient = dim_div(c, size, of);
+	dim_check(c, size, dim_mul(c, quotient, of));
+	return quotient;
+}
+
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out)
 {
 	*out = dim_is_const(a) ? a : dim_is_const(b) ? b : a;
