@@ -423,7 +423,7 @@ static int64_t rows_of_block(const Gemm *g, const Dim *depth)
 	int64_t block = row * g->nr > PANEL ? MOST : BLOCK / row;
 	block = block < LEAST ? LEAST : block > MOST ? MOST : block;
 	if (!dim_is_const(g->m_dim))
-		return row * MOST > SMALL / 4 ? block : 0;
+		return row * MOST > SMALL / 2 ? block : 0;
 	return g->m_dim->value > SMALL / row && 2 * g->m_dim->value > 3 * block ? block : 0;
 }
 
