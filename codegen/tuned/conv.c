@@ -154,6 +154,16 @@ typedef struct ConvSizes {
 	GroupLoops loops;
 } ConvSizes;
 
+// How many bytes a pixel of the result reads of the image, or a row of them; 0: it is open.
+static int64_t bytes_read(const Conv *v)
+{
+	const int64_t pixel = v->channels * (int64_t)sizeof(float);
+	const Dim *wide = v->x->dims[3];
+	if (v->flat)
+		return pixel;
+	return dim_is_const(wide) ? pixel * wide->value * v->stride[0] : 0;
+}
+
 // How many pixels, or rows of them, meet all groups of weights before the next do: what they read
 // stays in the cache while group after group goes by. As many as a second-level cache of half a
 // megabyte has beside the weights of a group, or, where those fill that cache, so many that they
@@ -161,16 +171,15 @@ typedef struct ConvSizes {
 static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
 {
 	enum { BLOCK = 192 << 10, LONG = 1 << 20, WEIGHTS = 96 << 10, SMALL = 1 << 20, OPEN = 4096 };
-	const Dim *wide = v->flat ? dim_const(v->k->ctx, 1) : v->x->dims[3];
-	if (v->groups > 1 || groups < 2 || !dim_is_const(wide) || wide->value < 1)
+	const int64_t unit = bytes_read(v);
+	if (v->groups > 1 || groups < 2 || unit < 1)
 		return 0;
-	const int64_t each = v->channels * (int64_t)sizeof(float),
-				  unit = each * wide->value * (v->flat ? 1 : v->stride[0]);
-	int64_t block = (each * v->kh * v->kw * v->q > WEIGHTS ? LONG : BLOCK) / unit;
-	if (block < (v->flat ? v->ur : 1))
-		block = v->flat ? v->ur : 1;
+	const int64_t least = v->flat ? v->ur : 1,
+				  weights = v->channels * v->kh * v->kw * v->q * (int64_t)sizeof(float);
+	int64_t block = (weights > WEIGHTS ? LONG : BLOCK) / unit;
+	block = block < least ? least : block;
 	if (!dim_is_const(extent))
-		return v->flat && each * OPEN >= SMALL ? block : 0;
+		return v->flat && unit * OPEN >= SMALL ? block : 0;
 	return extent->value > SMALL / unit && 2 * extent->value > 3 * block ? block : 0;
 }
 
