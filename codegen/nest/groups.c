@@ -1,56 +1,56 @@
 // The loops over images and groups of packed weights that convolutions have in common, of floats
 // (tuned/conv.c) and of whole numbers (tuned/integer.c), for one thread and for several.
 #include "codegen/nest/groups.h"
+#include "codegen/nest/blocks.h"
 
 #include <inttypes.h>
 
-// What is gone through in blocks: pixels, or rows of them.
-static const Dim *blocked_extent(KernelFunc *k, const GroupLoops *g)
+// A part of a group goes from `from` to `until`: of its rows, or of pixels where rows run into each
+// other.
+static void part_goes(GroupLoops *g, const char *from, const char *until)
 {
-	return g->flat ? dim_mul(k->ctx, g->rows, g->columns) : g->rows;
+	g->row_from = g->flat ? "0" : from;
+	g->row_until = g->flat ? "rows" : until;
+	g->from = g->flat ? from : "0";
+	g->until = g->flat ? until : "columns";
 }
 
-// In blocks: a thread takes blocks, and of each some groups.
-static void block_parts(KernelFunc *k, int64_t groups, const Dim *all, GroupLoops *g)
+// How many parts there are of a group, of `extent` rows or pixels.
+static const Dim *parts_of(KernelFunc *k, const GroupLoops *g, const Dim *extent)
 {
-	const Dim *extent = blocked_extent(k, g);
-	g->part = "const int64_t from, const int64_t until, ";
-	g->row_from = g->flat ? "0" : "from";
-	g->row_until = g->flat ? "rows" : "until";
-	g->from = g->flat ? "from" : "0";
-	g->until = g->flat ? "until" : "columns";
-	g->extent = kernel_dim(k, extent);
-	g->blocks = kernel_dim(k, tile_count(k, extent, (int)g->block));
-	if (kernel_share(k, dim_mul(k->ctx, all, tile_count(k, extent, (int)g->block))))
-		g->inner = tile_int(k, groups);
+	if (g->block)
+		return tile_count(k, extent, (int)g->block);
+	return g->flat ? tile_count(k, extent, g->ur) : extent;
 }
 
 void group_parts(KernelFunc *k, int64_t groups, GroupLoops *g)
 {
-	const Dim *across = dim_mul(k->ctx, g->rows, g->columns),
-			  *inner = g->flat ? tile_count(k, across, g->ur) : g->rows;
-	const Dim *all = dim_mul(k->ctx, g->batch, dim_const(k->ctx, groups));
+	const Dim *extent = g->flat ? dim_mul(k->ctx, g->rows, g->columns) : g->rows;
+	const Dim *all = dim_mul(k->ctx, g->batch, dim_const(k->ctx, groups)),
+			  *parts = parts_of(k, g, extent);
 	g->images = kernel_dim(k, g->batch);
 	g->inner = NULL;
-	if (g->block) {
-		block_parts(k, groups, all, g);
-		return;
-	}
 	g->part = "";
-	g->row_from = g->from = "0";
-	g->row_until = "rows";
-	g->until = "columns";
-	if (!kernel_share(k, dim_mul(k->ctx, all, inner)))
-		return;
-	g->inner = kernel_dim(k, inner);
-	g->part = "const int64_t begin, const int64_t end, ";
-	if (g->flat) {
-		g->from = tile_begin(k, "begin", "columns", across, g->ur);
-		g->until = tile_begin(k, "end", "columns", across, g->ur);
-	} else {
-		g->row_from = "begin";
-		g->row_until = "end";
+	part_goes(g, "0", g->flat ? "columns" : "rows");
+	if (g->block) {
+		g->extent = kernel_dim(k, extent);
+		g->blocks = kernel_dim(k, parts);
+		g->part = "const int64_t from, const int64_t until, ";
+		part_goes(g, "from", "until");
 	}
+	if (!kernel_share(k, dim_mul(k->ctx, all, parts)))
+		return;
+	if (g->block) {
+		g->inner = tile_int(k, groups);
+		return;
+	}
+	g->inner = kernel_dim(k, parts);
+	g->part = "const int64_t begin, const int64_t end, ";
+	if (g->flat)
+		part_goes(g, tile_begin(k, "begin", "columns", extent, g->ur),
+		          tile_begin(k, "end", "columns", extent, g->ur));
+	else
+		part_goes(g, "begin", "end");
 }
 
 const char *group_images(KernelFunc *k, const GroupLoops *g, const char *calls)
@@ -63,8 +63,7 @@ const char *group_images(KernelFunc *k, const GroupLoops *g, const char *calls)
 	return t.text;
 }
 
-// Calls for all groups, or those that the variable `group` counts up to `until`, with what their
-// parts are told.
+// Calls for all groups, which go through all there is, or the block at hand.
 static const char *whole_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
 {
 	Arena *a = k->arena;
@@ -108,16 +107,12 @@ static const char *group_call(KernelFunc *k, int64_t blocks, int nv, const char 
 // What a thread has of the groups of each block.
 static const char *shared_blocks(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv)
 {
-	Arena *a = k->arena;
-	const char *rows = arena_printf(a,
-	                                "pd_tile_begin(block, %s, %" PRId64 "), "
-	                                "pd_tile_begin(block + 1, %s, %" PRId64 ")",
-	                                g->extent, g->block, g->extent, g->block);
+	const char *part = block_range(k, "block", g->extent, g->block);
 	Text calls;
-	text_init(&calls, a);
+	text_init(&calls, k->arena);
 	text_printf(&calls, "const int64_t n = unit / %s, block = unit %% %s;\n", g->blocks, g->blocks);
 	text_str(&calls, "for (int64_t group = from; group < until; group++) {\n");
-	tile_indent(&calls, group_call(k, blocks, nv, rows));
+	tile_indent(&calls, group_call(k, blocks, nv, part));
 	text_str(&calls, "}\n");
 	return tile_share(k, g->inner, calls.text);
 }
@@ -138,15 +133,7 @@ const char *group_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int 
 	if (g->inner)
 		return g->block ? shared_blocks(k, g, blocks, nv) : shared_calls(k, g, blocks, nv);
 	const char *calls = whole_calls(k, g, blocks, nv);
-	if (!g->block)
-		return group_images(k, g, calls);
-	Text t;
-	text_init(&t, k->arena);
-	text_printf(&t,
-	            "for (int64_t from = 0, until; from < %s; from = until) {\n"
-	            "\tuntil = %s;\n",
-	            g->extent, tile_end_within(k, "from", g->extent, g->block));
-	tile_indent(&t, calls);
-	text_str(&t, "}\n");
-	return group_images(k, g, t.text);
+	if (g->block)
+		calls = block_loop(k, g->extent, g->block, calls);
+	return calls ? group_images(k, g, calls) : NULL;
 }

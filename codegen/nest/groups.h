@@ -23,7 +23,7 @@ void group_parts(KernelFunc *k, int64_t groups, GroupLoops *g);
 const char *group_images(KernelFunc *k, const GroupLoops *g, const char *calls);
 
 // Calls of the function of a group (its suffix is _group) for all groups of `nv` vectors and what
-// is left of `blocks`, or for what a thread has of them.
+// is left of `blocks`, or for what a thread has of them; NULL after a diagnostic.
 const char *group_calls(KernelFunc *k, const GroupLoops *g, int64_t blocks, int nv);
 
 #endif

@@ -5,6 +5,7 @@
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
+#include "codegen/nest/blocks.h"
 #include "codegen/nest/groups.h"
 #include "codegen/tuned/point.h"
 
@@ -164,23 +165,20 @@ static int64_t bytes_read(const Conv *v)
 	return dim_is_const(wide) ? pixel * wide->value * v->stride[0] : 0;
 }
 
-// How many pixels, or rows of them, meet all groups of weights before the next do: what they read
-// stays in the cache while group after group goes by. As many as a second-level cache of half a
-// megabyte has beside the weights of a group, or, where those fill that cache, so many that they
-// pay for fetching them from the next one. 0 where the image is small.
+// How many pixels, or rows of them, meet all groups of weights before the next do; 0: all.
 static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
 {
-	enum { BLOCK = 192 << 10, LONG = 1 << 20, WEIGHTS = 96 << 10, SMALL = 1 << 20, OPEN = 4096 };
-	const int64_t unit = bytes_read(v);
-	if (v->groups > 1 || groups < 2 || unit < 1)
+	enum { FILLED = 1 << 20, OPEN = 256 }; // bytes
+	const int64_t bytes = bytes_read(v);
+	if (v->groups > 1 || groups < 2 || bytes < 1)
 		return 0;
-	const int64_t least = v->flat ? v->ur : 1,
-				  weights = v->channels * v->kh * v->kw * v->q * (int64_t)sizeof(float);
-	int64_t block = (weights > WEIGHTS ? LONG : BLOCK) / unit;
-	block = block < least ? least : block;
-	if (!dim_is_const(extent))
-		return v->flat && unit * OPEN >= SMALL ? block : 0;
-	return extent->value > SMALL / unit && 2 * extent->value > 3 * block ? block : 0;
+	return block_size(
+		extent, &(BlockRule){.bytes = bytes,
+	                         .panel = v->channels * v->kh * v->kw * v->q * (int64_t)sizeof(float),
+	                         .least = v->flat ? v->ur : 1,
+	                         .most = INT64_MAX,
+	                         .filled = FILLED / bytes,
+	                         .open = v->flat && bytes >= OPEN});
 }
 
 // `groups`: rows of packed weights.
@@ -313,13 +311,13 @@ static bool conv_print(Conv *v)
 		v->nv = (int)v->out_blocks; // the group is not full: no tile is wider than that
 	if (!conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
 		return false;
-	const char *calls = tile_calls(v);
+	const char *calls = tile_calls(v), *loops = group_calls(k, &s.loops, v->out_blocks, v->nv);
 	const TemplateKey keys[] = {
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
 		{"nv", tile_int(k, v->nv)},
-		{"loops", group_calls(k, &s.loops, v->out_blocks, v->nv)},
+		{"loops", loops},
 	};
-	return calls && conv_template(v, "conv.c", &s, calls, COUNT_OF(keys), keys);
+	return calls && loops && conv_template(v, "conv.c", &s, calls, COUNT_OF(keys), keys);
 }
 
 // Whether operands and result lie as the templates have it.

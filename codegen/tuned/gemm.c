@@ -3,7 +3,7 @@
 //
 // A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product
 // gets thin loops around it with its sizes as constants and its epilogue over the finished tile.
-#include "codegen/nest/region.h"
+#include "codegen/nest/blocks.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -165,21 +165,6 @@ static const char *in_loop(Gemm *g, const char *head, const char *text, const ch
 	return t.text;
 }
 
-// Blocks of rows: the part of a that a block reads stays in the cache while panel after panel goes
-// by.
-static const char *in_blocks(Gemm *g, const char *text)
-{
-	const char *rows = panels_are_full(g) ? "M" : kernel_dim(g->k, g->m_dim),
-			   *end = tile_end_within(g->k, "from", rows, g->block);
-	return end ? in_loop(g,
-	                     arena_printf(g->k->arena,
-	                                  "for (int64_t from = 0, until; from < %s; from = until) {\n"
-	                                  "\tuntil = %s;",
-	                                  rows, end),
-	                     text, "}\n")
-	           : NULL;
-}
-
 // The loops over panels in the function itself: all full ones, then what is left.
 static void panel_loops(Gemm *g, const char **full, const char **last)
 {
@@ -240,11 +225,7 @@ static const char *panel_shares(Gemm *g, const char *inner)
 	KernelFunc *k = g->k;
 	if (!g->block)
 		return tile_share(k, inner, panel_calls(g, "unit", "from, until"));
-	const char *rows = arena_printf(k->arena,
-	                                "pd_tile_begin(unit, %s, %" PRId64 "), "
-	                                "pd_tile_begin(unit + 1, %s, %" PRId64 ")",
-	                                kernel_dim(k, g->m_dim), g->block, kernel_dim(k, g->m_dim),
-	                                g->block);
+	const char *rows = block_range(k, "unit", kernel_dim(k, g->m_dim), g->block);
 	return tile_share(k, inner,
 	                  in_loop(g, "for (int64_t panel = from; panel < until; panel++) {",
 	                          panel_calls(g, "panel", rows), "}\n"));
@@ -333,7 +314,7 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 		return text;
 	text = in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
 	               text, "}\n");
-	return g->block ? in_blocks(g, text) : text;
+	return g->block ? block_loop(g->k, "M", g->block, text) : text;
 }
 
 // Full panels whose sums are the result.
@@ -386,18 +367,19 @@ static const char *epilogues_text(Gemm *g, const PanelLoops *loops, const char *
 static bool panels_print(Gemm *g, const PanelLoops *loops, const TemplateKey *common, int ncommon)
 {
 	KernelFunc *k = g->k;
-	const char *full, *last;
-	if (loops->inner) {
+	const char *full, *last = "";
+	if (loops->inner)
 		full = panel_shares(g, loops->inner);
-		last = "";
-	} else {
+	else
 		panel_loops(g, &full, &last);
-	}
-	if (g->block && !loops->inner) {
-		full = in_blocks(
-			g, arena_printf(k->arena, "%s%s%s\n", full, *full && *last ? "\n" : "", last));
+	if (!loops->inner && g->block) {
+		const char *all = arena_printf(k->arena, "%s%s%s\n", full, *full && *last ? "\n" : "",
+		                               last);
+		full = block_loop(k, kernel_dim(k, g->m_dim), g->block, all);
 		last = "";
 	}
+	if (!full)
+		return false;
 	const TemplateKey own[] = {
 		{"full_panels", full},
 		{"last_panel", last},
@@ -410,21 +392,20 @@ static bool panels_print(Gemm *g, const PanelLoops *loops, const TemplateKey *co
 	return kernel_template_joined(k, "gemm.c", ncommon, common, COUNT_OF(own), own);
 }
 
-// How many rows of a meet all panels before the next rows do: as many as a second-level cache of
-// half a megabyte has beside a panel, or, where a panel fills that cache, so many that they pay for
-// fetching it from the next one. 0 where a is small, or there are few rows.
+// How many rows of a meet all panels before the next rows do; 0: all.
 static int64_t rows_of_block(const Gemm *g, const Dim *depth)
 {
-	enum { BLOCK = 192 << 10, PANEL = 96 << 10, SMALL = 1 << 20, LEAST = 24, MOST = 192 };
+	enum { LEAST = 24, MOST = 192, OPEN = 2730 }; // rows; bytes
 	if (g->nlead || g->inlined || !dim_is_const(depth) || depth->value < 1 ||
 	    dim_is(g->n_dim, g->nr))
 		return 0;
 	const int64_t row = depth->value * (int64_t)dtype_size(op_operand(g->k->op, 1)->type->dtype);
-	int64_t block = row * g->nr > PANEL ? MOST : BLOCK / row;
-	block = block < LEAST ? LEAST : block > MOST ? MOST : block;
-	if (!dim_is_const(g->m_dim))
-		return row * MOST > SMALL / 2 ? block : 0;
-	return g->m_dim->value > SMALL / row && 2 * g->m_dim->value > 3 * block ? block : 0;
+	return block_size(g->m_dim, &(BlockRule){.bytes = row,
+	                                         .panel = row * g->nr,
+	                                         .least = LEAST,
+	                                         .most = MOST,
+	                                         .filled = MOST,
+	                                         .open = row > OPEN});
 }
 
 static bool gemm_print(Gemm *g)

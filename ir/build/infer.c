@@ -113,10 +113,10 @@ void infer_equal_dims(const Op *op, const Dim *a, const Dim *b)
 		dim_unify(op->ctx, a, b);
 }
 
-const Dim *infer_divided(Context *c, const Dim *size, int64_t by)
+const Dim *infer_divided(Context *c, const Dim *size, const Dim *by)
 {
-	const Dim *of = dim_const(c, by), *quotient = dim_div(c, size, of);
-	dim_check(c, size, dim_mul(c, quotient, of));
+	const Dim *quotient = dim_div(c, size, by);
+	dim_check(c, size, dim_mul(c, quotient, by));
 	return quotient;
 }
 

@@ -2,7 +2,7 @@
 // (fractional_max_pool2d and 3d of ir/ops/nn.yaml): types and meaning. Graham, "Fractional
 // max-pooling" (2014), with the pseudo-random sequence of one number u; all in f32, as Paddle has
 // it.
-#include "ir/build/nest.h"
+#include "ir/image/image.h"
 #include "ir/infer/infer.h"
 
 #include <float.h>
@@ -53,11 +53,6 @@ bool infer_hook_fractional_pool(Op *op)
 	       infer_result_shape(op, 1, DT_I32, x->rank, shape);
 }
 
-static Value *number(Builder *b, double v)
-{
-	return build_scalar_f(b, DT_F32, v);
-}
-
 // The step between windows of axis i, and u where it stays inside the image.
 static Value *step_of(Builder *b, const Fractional *f, int i, double u, Value **phase)
 {
@@ -66,8 +61,8 @@ static Value *step_of(Builder *b, const Fractional *f, int i, double u, Value **
 	const Dim *room = dim_sub(c, f->size[i], dim_const(c, k)),
 			  *base = dim_div(c, f->size[i], dim_const(c, out));
 	Value *step = tensor_div(b, scalar_from_index(b, index_dim(b, room), DT_F32),
-	                         number(b, (double)(k && out > 1 ? out - 1 : out)));
-	*phase = number(b, u);
+	                         number(b, DT_F32, (double)(k && out > 1 ? out - 1 : out)));
+	*phase = number(b, DT_F32, u);
 	if (k)
 		return step;
 	const Dim *most[] = {dim_add(c, base, dim_const(c, 2)),
@@ -76,7 +71,7 @@ static Value *step_of(Builder *b, const Fractional *f, int i, double u, Value **
 	for (int m = 0; m < 2; m++)
 		limit[m] = tensor_sub(
 			b, tensor_div(b, scalar_from_index(b, index_dim(b, most[m]), DT_F32), step),
-			number(b, m ? (double)(out - 1) : 1));
+			number(b, DT_F32, m ? (double)(out - 1) : 1));
 	*phase = tensor_mul(b, *phase, apply2(b, OP_PD_MINIMUM, limit[0], limit[1]));
 	return step;
 }

@@ -183,63 +183,54 @@ static Value *deformed_at(const Deformed *d, Builder *b, Value *image, Value *ch
 	               : v;
 }
 
-// What all taps meet, which all channels of the result share: [images x groups x positions x taps].
+// What all taps meet, which all channels of the result share: [images x positions x taps], of each
+// group where there are several.
 static Value *deformed_columns(const Deformed *d, Builder *b, const Type *out)
 {
 	enum { IMAGE, GROUP, ROW, COLUMN, TAP_ROW, TAP_COLUMN, CHANNEL, AXES };
 	Context *c = b->ctx;
-	const Dim *const *f = d->filter->type->dims, *groups = dim_const(c, d->groups);
+	const Dim *const *f = d->filter->type->dims, *groups = dim_const(c, d->groups), *flat[4];
 	const Dim *dims[AXES] = {out->dims[0], groups, out->dims[2], out->dims[3], f[2], f[3], f[1]};
 	Nest n = nest_open(b, type_tensor(c, out->dtype, AXES, dims, 0));
 	Value *channel = n.at[CHANNEL];
-	if (d->groups > 1)
+	int rank = 0;
+	flat[rank++] = dims[IMAGE];
+	if (d->groups > 1) {
 		channel = index_add(&n.b, index_mul(&n.b, n.at[GROUP], index_dim(&n.b, f[1])), channel);
-	Value *columns = nest_close(
-		&n, deformed_at(d, &n.b, n.at[IMAGE], channel, n.at + ROW, n.at + TAP_ROW));
-	const Dim *flat[] = {dims[IMAGE], groups, dim_mul(c, dims[ROW], dims[COLUMN]),
-	                     dim_mul(c, f[1], dim_mul(c, f[2], f[3]))};
-	return columns ? tensor_reshape(b, columns, 4, flat) : NULL;
+		flat[rank++] = groups;
+	}
+	flat[rank++] = dim_mul(c, dims[ROW], dims[COLUMN]);
+	flat[rank++] = dim_mul(c, f[1], dim_mul(c, f[2], f[3]));
+	return tensor_reshape(
+		b, nest_close(&n, deformed_at(d, &n.b, n.at[IMAGE], channel, n.at + ROW, n.at + TAP_ROW)),
+		rank, flat);
 }
 
-// The filter of each group as a matrix, taps by channels of the result.
+// The filter as a matrix, taps by channels of the result, of each group where there are several.
 static Value *deformed_filter(const Deformed *d, Builder *b)
 {
 	Context *c = b->ctx;
 	const Dim *const *f = d->filter->type->dims, *groups = dim_const(c, d->groups);
 	const Dim *each = dim_div(c, f[0], groups);
 	const Dim *apart[] = {groups, each, f[1], f[2], f[3]};
+	const Dim *flat[] = {groups, dim_mul(c, f[1], dim_mul(c, f[2], f[3])), each};
 	Value *w = tensor_reshape(b, d->filter, 5, apart);
 	w = w ? tensor_transpose(b, w, 5, (const int64_t[]){0, 3, 4, 2, 1}) : NULL;
-	const Dim *flat[] = {groups, dim_mul(c, f[1], dim_mul(c, f[2], f[3])), each};
-	return w ? tensor_reshape(b, w, 3, flat) : NULL;
-}
-
-static Value *without_axis(Builder *b, Value *x, int axis)
-{
-	const Dim *dims[MAX_RANK];
-	int n = 0;
-	for (int i = 0; x && i < x->type->rank; i++)
-		if (i != axis)
-			dims[n++] = x->type->dims[i];
-	return x ? tensor_reshape(b, x, n, dims) : NULL;
+	return d->groups > 1 ? tensor_reshape(b, w, 3, flat) : tensor_reshape(b, w, 2, flat + 1);
 }
 
 // A product of what the taps meet and the filter: a nest would look for it again for each channel
 // of the result.
 bool define_hook_deformable_conv(Builder *b, Op *op, Value **results)
 {
+	static const int64_t perm[] = {0, 2, 1}, perm_of_groups[] = {0, 1, 3, 2};
 	const Type *out = op->results[0].type;
 	const Deformed d = deformed_of(op);
-	Value *columns = deformed_columns(&d, b, out), *w = deformed_filter(&d, b);
 	const bool grouped = d.groups > 1;
-	if (!grouped) {
-		columns = without_axis(b, columns, 1);
-		w = without_axis(b, w, 0);
-	}
+	Value *columns = deformed_columns(&d, b, out), *w = deformed_filter(&d, b);
 	Value *sums = columns && w ? apply2(b, OP_PD_MATMUL, columns, w) : NULL;
 	if (sums)
-		sums = grouped ? tensor_transpose(b, sums, 4, (const int64_t[]){0, 1, 3, 2})
-		               : tensor_transpose(b, sums, 3, (const int64_t[]){0, 2, 1});
-	results[0] = sums ? tensor_reshape(b, sums, 4, out->dims) : NULL;
+		sums = tensor_transpose(b, sums, sums->type->rank, grouped ? perm_of_groups : perm);
+	results[0] = tensor_reshape(b, sums, 4, out->dims);
 	return results[0] != NULL;
 }

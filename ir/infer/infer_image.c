@@ -256,7 +256,7 @@ bool infer_hook_pixel_shuffle(Op *op)
 		                (long long)factor, (long long)factor);
 	const Dim *shape[4], *by = dim_const(c, factor);
 	shape[0] = x->dims[0];
-	shape[channel] = infer_divided(c, x->dims[channel], factor * factor);
+	shape[channel] = infer_divided(c, x->dims[channel], dim_mul(c, by, by));
 	shape[first] = dim_mul(c, x->dims[first], by);
 	shape[first + 1] = dim_mul(c, x->dims[first + 1], by);
 	return infer_result_shape(op, 0, x->dtype, 4, shape);
@@ -270,7 +270,7 @@ bool infer_hook_temporal_shift(Op *op)
 		return false;
 	if (each < 1 || (dim_is_const(x->dims[0]) && x->dims[0]->value % each))
 		return op_error(op, "the images do not divide into segments of %lld", (long long)each);
-	infer_divided(op->ctx, x->dims[0], each);
+	infer_divided(op->ctx, x->dims[0], dim_const(op->ctx, each));
 	return infer_result(op, 0, x);
 }
 

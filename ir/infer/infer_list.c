@@ -128,7 +128,7 @@ static int split_sizes(Op *op, const Dim *size, const Dim ***out)
 		op_error(op, "an axis cannot be split into %lld equal pieces", (long long)num);
 		return -1;
 	}
-	const Dim *each = infer_divided(c, size, num);
+	const Dim *each = infer_divided(c, size, dim_const(c, num));
 	for (int i = 0; i < num; i++)
 		sizes[i] = each;
 	return (int)num;

@@ -83,7 +83,7 @@ bool infer_hook_group_norm(Op *op)
 	int64_t groups = op_int(op, "groups", 1);
 	if (groups < 1 || (dim_is_const(channels) && channels->value % groups))
 		return op_error(op, "the channels do not divide into %lld groups", (long long)groups);
-	infer_divided(op->ctx, channels, groups);
+	infer_divided(op->ctx, channels, dim_const(op->ctx, groups));
 	return check_channels(op, "scale", channels) && check_channels(op, "bias", channels) &&
 	       infer_result(op, 0, x);
 }

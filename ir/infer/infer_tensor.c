@@ -119,8 +119,7 @@ bool infer_hook_reshape(Op *op)
 		if (dim_is(known, 0) ||
 		    (dim_is_const(numel) && dim_is_const(known) && numel->value % known->value))
 			return op_error(op, "the elements do not fill the shape evenly");
-		shape[free_axis] = dim_div(c, numel, known);
-		dim_check(c, numel, dim_mul(c, shape[free_axis], known));
+		shape[free_axis] = infer_divided(c, numel, known);
 	} else if (!infer_same_dim(op, numel, known, "numbers of elements", &known)) {
 		return false;
 	}

@@ -171,7 +171,8 @@ bool infer_hook_sequence_reshape(Op *op)
 		return false;
 	if (wide < 1)
 		return op_error(op, "rows of %lld elements", (long long)wide);
-	const Dim *shape[] = {infer_divided(c, type_numel(c, x), wide), dim_const(c, wide)};
+	const Dim *shape[] = {infer_divided(c, type_numel(c, x), dim_const(c, wide)),
+	                      dim_const(c, wide)};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result(op, 1, op_operand(op, 1)->type);
 }
