@@ -1,8 +1,8 @@
 """A loop of ten million rounds needs no more memory than one of ten, as C; the interpreter reaches a level and stays there. pdcc itself
 needs memory for each operation of a program once, however many of them become one nest."""
-import os, pathlib, struct, sys, tempfile
+import pathlib, struct, sys, tempfile
 
-from pdcc_tests import SRC, run
+from pdcc_tests import SRC, run, used
 
 SLOW = True
 # A counter and a vector that goes around; n rounds.
@@ -37,9 +37,8 @@ def chain(length):
 
 def peak(cmd):
     """Exit status, and the most memory that a program held, in KiB."""
-    pid = os.posix_spawn(str(cmd[0]), [str(c) for c in cmd], os.environ)
-    _, status, usage = os.wait4(pid, 0)
-    return status, usage.ru_maxrss
+    _, kib, status, _ = used(cmd)
+    return status, kib
 
 
 def suite(t):
