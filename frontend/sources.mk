@@ -22,7 +22,7 @@ SOURCES += frontend/control/control_array.c frontend/control/control_block.c \
 	frontend/control/control_recurrent.c frontend/control/control_select.c \
 	frontend/control/control_while.c frontend/control/control_while_types.c frontend/control/control_while_vars.c
 SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \
-	frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c \
+	frontend/gradient/gradient_forward.c frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c \
 	frontend/gradient/gradient_paddle.c
 SOURCES += frontend/translate/feeds.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
 	frontend/translate/optimizers.c frontend/translate/steps.c frontend/translate/translate.c \

@@ -12,7 +12,7 @@
 // what comes in for I@GRAD (DDX, grad_x@GRAD) and gives what goes to foo's inputs, to foo's outputs
 // where foo_grad reads them, and to O@GRAD (DDOut, grad_out@GRAD). foo_triple_grad is the gradient
 // of foo_grad_grad (gradient_match.c).
-#include "frontend/gradient/gradient.h"
+#include "frontend/gradient/backward.h"
 #include "frontend/control/control.h"
 #include "frontend/job/general.h"
 #include "frontend/job/lod.h"
@@ -47,290 +47,6 @@ bool gradient_is_known(const Context *c, const char *type)
 	size_t n;
 	return control_gradient(type) ||
 	       (gradient_forward(type, &forward, &n) && op_has_gradient(c, forward->code));
-}
-
-// ---- the forward operator -----------------------------------------------------------------------
-
-// One gradient operator on its way.
-typedef struct Backward {
-	OpJob *j;
-	const char *forward; // its type
-	int order;
-	const OpTrace *trace; // of the forward operator; NULL: not found
-	const OpTrace *first; // order 2: of the gradient operator that is differentiated
-} Backward;
-
-// The latest operator of this type that fits best.
-static const OpTrace *find_trace(const Backward *w, const char *type, bool second)
-{
-	const OpTrace *best = NULL;
-	int most = -1;
-	for (const OpTrace *t = w->j->t->traces; t; t = t->before) {
-		if (strcmp(t->desc->type, type))
-			continue;
-		int like = gradient_likeness(w->j->desc, t->desc, second);
-		if (like > most) {
-			most = like;
-			best = t;
-		}
-	}
-	return most > 0 ? best : NULL;
-}
-
-// What the gradient operator is given in a slot of the forward operator, or else what that one had.
-static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing)
-{
-	const Paddle__OpDesc *d = w->j->desc;
-	const char *var = slot_var(slot_find(d->n_inputs, d->inputs, slot), i);
-	*missing = false;
-	if (var)
-		return read_var(w->j, slot, var);
-	if (!w->trace)
-		return NULL;
-	const Paddle__OpDesc *f = w->trace->desc;
-	var = slot_var(slot_find(f->n_inputs, f->inputs, slot), i);
-	Value *v = traced_value(w->trace->reads, var);
-	*missing = var && !v;
-	return v;
-}
-
-static const Paddle__OpSlot *output_gradient(const Backward *w, const char *slot)
-{
-	const Paddle__OpDesc *d = w->j->desc;
-	const Paddle__OpSlot *in = gradient_slot(d->n_inputs, d->inputs, slot, 1, w->order > 1);
-	const Paddle__OpSlot *of =
-		w->trace ? slot_find(w->trace->desc->n_outputs, w->trace->desc->outputs, slot) : NULL;
-	// Some call the slot otherwise than the forward operator does: then variables tell.
-	for (size_t i = 0; !in && of && i < d->n_inputs; i++) {
-		size_t n;
-		if (name_ends_with(d->inputs[i]->parameter, GRAD, &n) &&
-		    gradient_named_after(d->inputs[i], of))
-			in = d->inputs[i];
-	}
-	return in;
-}
-
-// What comes in is never left aside.
-static bool all_come_in(const Backward *w)
-{
-	const Paddle__OpDesc *d = w->j->desc, *f = w->trace ? w->trace->desc : NULL;
-	for (size_t i = 0; f && i < d->n_inputs; i++) {
-		size_t n;
-		const char *name = d->inputs[i]->parameter;
-		bool found = (!name_ends_with(name, GRAD, &n) &&
-		              (w->order == 1 || strncmp(name, "DD", 2))) ||
-		             !slot_var(d->inputs[i], 0);
-		for (size_t s = 0; !found && s < f->n_outputs; s++)
-			found = output_gradient(w, f->outputs[s]->parameter) == d->inputs[i];
-		for (size_t s = 0; !found && w->order > 1 && s < f->n_inputs; s++)
-			found = gradient_second_name(name, f->inputs[s]->parameter, 2);
-		if (!found)
-			return job_fail(w->j, "input %s is the gradient of no output of '%s'",
-			                d->inputs[i]->parameter, w->forward);
-	}
-	return true;
-}
-
-// What comes in for an output of the forward operator; NULL: nothing.
-static Value *given_gradient(Backward *w, const char *slot, size_t i, const Type *type)
-{
-	const char *var = slot_var(output_gradient(w, slot), i);
-	Value *v = NULL;
-	if (var)
-		v = read_var(w->j, slot, var);
-	else if (w->first)
-		v = traced_value(w->first->reads,
-		                 slot_var(gradient_slot(w->first->desc->n_inputs, w->first->desc->inputs,
-		                                        slot, 1, false),
-		                          i));
-	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
-		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
-	return v;
-}
-
-// ---- the forward operator's operations, in place or anew ----------------------------------------
-
-// Whether variable i of input slot s is there once: no other one had its value, and no slot up to
-// this one names it again.
-static bool is_single(const OpTrace *t, size_t s, size_t i)
-{
-	const Paddle__OpDesc *f = t->desc;
-	const char *var = slot_var(f->inputs[s], i);
-	for (const TracedVar *r = t->reads; r; r = r->next)
-		if (strcmp(r->var, var) && r->value == traced_value(t->reads, var))
-			return false;
-	for (size_t q = 0; q <= s; q++)
-		for (size_t k = 0; k < (q < s ? f->inputs[q]->n_arguments : i); k++)
-			if (slot_var(f->inputs[q], k) && !strcmp(slot_var(f->inputs[q], k), var))
-				return false;
-	return true;
-}
-
-// Whether what the forward operator had is what the gradient operator is given, each variable once.
-static bool can_stay(Backward *w)
-{
-	const OpTrace *t = w->trace;
-	const Paddle__OpDesc *d = w->j->desc, *f = t ? t->desc : NULL;
-	if (!t || t->block != w->j->t->block || w->order > 1)
-		return false;
-	for (size_t s = 0; s < f->n_inputs; s++) {
-		for (size_t i = 0; i < f->inputs[s]->n_arguments; i++) {
-			bool missing;
-			const char *var = slot_var(f->inputs[s], i);
-			if (var && (given_value(w, f->inputs[s]->parameter, i, &missing) !=
-			                traced_value(t->reads, var) ||
-			            !is_single(t, s, i)))
-				return false;
-		}
-	}
-	for (size_t s = 0; s < f->n_outputs; s++) {
-		const char *given = slot_var(slot_find(d->n_inputs, d->inputs, f->outputs[s]->parameter),
-		                             0);
-		Value *had = traced_value(t->writes, slot_var(f->outputs[s], 0));
-		if (given && had && read_var(w->j, f->outputs[s]->parameter, given) != had)
-			return false;
-	}
-	return true;
-}
-
-Paddle__OpSlot *slot_new(Context *c, const char *name, size_t n)
-{
-	Paddle__OpSlot *s = NEW(c->arena, Paddle__OpSlot);
-	paddle__op_slot__init(s);
-	s->parameter = (char *)context_str(c, name);
-	s->n_arguments = n;
-	s->arguments = NEW_ARRAY(c->arena, n + 1, char *);
-	for (size_t i = 0; i < n; i++)
-		s->arguments[i] = (char *)context_str(c, arena_printf(c->arena, "%s.%zu@forward", name, i));
-	return s;
-}
-
-// Input slots of the forward operator as far as anybody has them, bound to copies of their values
-// in `scope`.
-static bool bind_inputs(Backward *w, Paddle__OpDesc *d, Scope *scope)
-{
-	Translator *t = w->j->t;
-	const Paddle__OpDesc *from = w->trace ? w->trace->desc : w->j->desc;
-	const LegacyMap *map;
-	const OpInfo *info = op_info_by_legacy(w->forward, &map);
-	d->inputs = NEW_ARRAY(t->c->arena, from->n_inputs + 1, Paddle__OpSlot *);
-	for (size_t s = 0; s < from->n_inputs; s++) {
-		const Paddle__OpSlot *slot = from->inputs[s];
-		bool theirs = w->trace != NULL;
-		for (int i = 0; i < info->noperand && !theirs; i++)
-			theirs = map->slots[i] && slot_in(map->slots[i], slot->parameter);
-		if (!theirs || !slot->n_arguments)
-			continue;
-		Paddle__OpSlot *copy = slot_new(t->c, slot->parameter, slot->n_arguments);
-		for (size_t i = 0; i < slot->n_arguments; i++) {
-			bool missing;
-			if (!slot_var(slot, i)) {
-				copy->arguments[i] = (char *)EMPTY_VAR;
-				continue;
-			}
-			Value *v = given_value(w, slot->parameter, i, &missing);
-			if (!v)
-				return missing && job_fail(w->j, "its forward operator's input %s is not known",
-				                           slot->parameter);
-			Binding *b = NEW(t->c->arena, Binding);
-			b->value = type_is_tensor(v->type) ? build1(&w->j->b, OP_PD_ASSIGN, v, NULL) : v;
-			name_map_set(scope->vars, copy->arguments[i], b);
-		}
-		d->inputs[d->n_inputs++] = copy;
-	}
-	return true;
-}
-
-static bool name_outputs(Backward *w, Paddle__OpDesc *d)
-{
-	Context *c = w->j->t->c;
-	const LegacyMap *map;
-	const OpInfo *info = op_info_by_legacy(w->forward, &map);
-	if (w->trace) {
-		const Paddle__OpDesc *f = w->trace->desc;
-		d->outputs = NEW_ARRAY(c->arena, f->n_outputs + 1, Paddle__OpSlot *);
-		for (size_t s = 0; s < f->n_outputs; s++)
-			d->outputs[d->n_outputs++] = slot_new(c, f->outputs[s]->parameter,
-			                                      f->outputs[s]->n_arguments);
-		return true;
-	}
-	d->outputs = NEW_ARRAY(c->arena, (size_t)info->nresult + 1, Paddle__OpSlot *);
-	for (int i = 0; i < info->nresult; i++) {
-		if (!map->outs[i])
-			continue;
-		const Paddle__OpSlot *g = gradient_slot(w->j->desc->n_inputs, w->j->desc->inputs,
-		                                        map->outs[i], 1, w->order > 1);
-		d->outputs[d->n_outputs++] = slot_new(c, map->outs[i],
-		                                      g && g->n_arguments ? g->n_arguments : 1);
-	}
-	return true;
-}
-
-bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward *out)
-{
-	Translator *t = j->t;
-	Scope *outer = t->scope;
-	OpJob again = {.t = t, .desc = d, .b = j->b};
-	t->scope = scope;
-	trace_begin(&again);
-	bool ok = translate_job(&again);
-	t->scope = outer;
-	if (!ok)
-		return false;
-	OpTrace *kept = t->traces;
-	trace_end(&again);
-	t->traces = kept;
-	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first,
-	                 again.trace->last};
-	return true;
-}
-
-// The forward operator once more, on copies of the values given.
-static bool forward_again(Backward *w, Forward *out)
-{
-	Translator *t = w->j->t;
-	const Paddle__OpDesc *attrs = w->trace ? w->trace->desc : w->j->desc;
-	Paddle__OpDesc *d = NEW(t->c->arena, Paddle__OpDesc);
-	Scope *scope = NEW(t->c->arena, Scope);
-	paddle__op_desc__init(d);
-	*scope = (Scope){t->scope, name_map_new(t->c->arena)};
-	d->type = (char *)w->forward;
-	d->n_attrs = attrs->n_attrs;
-	d->attrs = attrs->attrs;
-	if (!bind_inputs(w, d, scope) || !name_outputs(w, d))
-		return false;
-	for (size_t s = 0; s < d->n_outputs; s++)
-		for (size_t i = 0; i < d->outputs[s]->n_arguments; i++)
-			name_map_set(scope->vars, d->outputs[s]->arguments[i], NEW(t->c->arena, Binding));
-	return forward_translate(w->j, d, scope, out);
-}
-
-static bool find_forward(Backward *w, Forward *out)
-{
-	if (!can_stay(w))
-		return forward_again(w, out);
-	const OpTrace *t = w->trace;
-	*out = (Forward){t->desc, t->reads, t->writes, t->first, t->last};
-	return true;
-}
-
-// What the gradient operator is given of the forward operator's results stands for what was
-// computed again.
-static void use_given_results(Backward *w, const Forward *f)
-{
-	const Paddle__OpDesc *d = w->j->desc;
-	for (size_t s = 0; s < f->desc->n_outputs; s++) {
-		const Paddle__OpSlot *slot = f->desc->outputs[s],
-							 *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
-		for (size_t i = 0; i < slot->n_arguments; i++) {
-			Value *mine = traced_value(f->writes, slot_var(slot, i));
-			Value *v = mine && slot_var(given, i)
-			               ? read_var(w->j, slot->parameter, slot_var(given, i))
-			               : NULL;
-			if (v && mine != v && mine->type == v->type)
-				value_replace(mine, v);
-		}
-	}
 }
 
 // ---- first order --------------------------------------------------------------------------------
@@ -381,7 +97,7 @@ static bool backward(Backward *w, const Forward *f, Duals *d)
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
 		for (size_t i = 0; i < slot->n_arguments; i++) {
 			Value *out = traced_value(f->writes, slot_var(slot, i));
-			Value *dv = out ? given_gradient(w, slot->parameter, i, out->type) : NULL;
+			Value *dv = out ? backward_given(w, slot->parameter, i, out->type) : NULL;
 			if (dv && !duals_add(&w->j->b, d, out, dv))
 				return false;
 		}
@@ -401,8 +117,10 @@ static bool first_order(Backward *w, const Forward *f)
 		                                          false);
 		for (size_t i = 0; out && i < in->n_arguments; i++) {
 			Value *v = traced_value(f->reads, slot_var(in, i));
+			Value *dv = v ? duals_get(&w->j->b, d, v) : NULL;
 			if (v && slot_var(out, i) &&
-			    !write_gradient(w, slot_var(out, i), v, duals_get(&w->j->b, d, v)))
+			    (!backward_whole(w, in->parameter, i, &v, &dv) ||
+			     !write_gradient(w, slot_var(out, i), v, dv)))
 				return false;
 		}
 	}
@@ -462,7 +180,7 @@ static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Va
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
 		Value *out = traced_value(f->writes, slot_var(slot, 0));
-		Value *dv = out ? given_gradient(w, slot->parameter, 0, out->type) : NULL;
+		Value *dv = out ? backward_given(w, slot->parameter, 0, out->type) : NULL;
 		if (dv && (dout[s] = build1(&w->j->b, OP_PD_ASSIGN, dv, NULL))) {
 			duals_want(d2, dout[s]);
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
@@ -517,18 +235,6 @@ static bool second_order(Backward *w, const Forward *f)
 
 // ---- entry --------------------------------------------------------------------------------------
 
-// The operators that w belongs to, where there are such.
-static bool find_traces(Backward *w)
-{
-	const char *grad = arena_printf(w->j->t->c->arena, "%s_grad", w->forward);
-	if (is_pir(w->j->desc))
-		return (w->order == 1 || gradient_match(w->j, grad, &w->first)) &&
-		       gradient_match(w->j, w->forward, &w->trace);
-	w->first = w->order > 1 ? find_trace(w, grad, true) : NULL;
-	w->trace = find_trace(w, w->forward, w->order > 1);
-	return true;
-}
-
 // Of Paddle 3's programs gradient_match looks at attributes.
 static bool attributes_match(const Backward *w)
 {
@@ -547,12 +253,13 @@ bool gradient_translate(OpJob *j)
 	w.forward = context_strn(j->t->c, j->desc->type, n);
 	if (w.order > 2)
 		return third_translate(j, w.forward);
-	if (!find_traces(&w) || !attributes_match(&w) || !all_come_in(&w) || !find_forward(&w, &f))
+	if (!backward_traces(&w) || !attributes_match(&w) || !backward_all_come_in(&w) ||
+	    !backward_forward(&w, &f))
 		return false;
 	bool again = !w.trace || f.desc != w.trace->desc;
 	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);
 	if (ok && again)
-		use_given_results(&w, &f);
+		backward_use_results(&w, &f);
 	return ok;
 }
 

@@ -32,6 +32,7 @@ static const struct {
 	{"pd_op.group_norm_grad", has_no_scale, ".unscaled", "leaves the groups' means aside"},
 	{"spectral_norm_grad", NULL, "", "multiplies by elements"},
 	{"pd_op.spectral_norm_grad", NULL, "", "multiplies by elements"},
+	{"cvm_grad", NULL, "", "has CVM in place of the first two columns"},
 	{"softmax_with_cross_entropy_grad", has_soft_label, ".soft", NULL},
 	{"pd_op.cross_entropy_with_softmax_grad", has_soft_label, ".soft", NULL},
 	{"gather_grad", is_along_later_axis, ".along",

@@ -77,3 +77,23 @@ bool define_hook_gather_slope(Builder *b, Op *op, Value **results)
 	                 : NULL;
 	return results[0] != NULL;
 }
+
+bool define_hook_cvm_slope(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_rank(op, 0, 2), *cvm = infer_rank(op, 1, 2), *d = infer_rank(op, 2, 2);
+	const bool all = op_bool(op, "use_cvm", true);
+	const Dim *own = x ? x->dims[1] : NULL, *two = dim_const(b->ctx, 2), *rest;
+	if (!x || !cvm || !d ||
+	    !infer_same_dim(op, x->dims[0], cvm->dims[0], "the rows of x and of cvm", &rest) ||
+	    !infer_same_dim(op, x->dims[0], d->dims[0], "the rows of x and of d_out", &rest) ||
+	    !infer_same_dim(op, cvm->dims[1], two, "the columns of cvm", &rest) ||
+	    !infer_same_dim(op, own, all ? d->dims[1] : dim_add(b->ctx, d->dims[1], two),
+	                    "the columns of x and of d_out", &rest))
+		return false;
+	rest = all ? dim_sub(b->ctx, own, two) : d->dims[1];
+	Nest n = nest_open(b, type_tensor(b->ctx, d->dtype, 2, (const Dim *[]){d->dims[0], rest}, 0));
+	Value *at[] = {n.at[0], index_plus(&n.b, n.at[1], all ? 2 : 0)};
+	Value *parts[] = {op_operand(op, 1), nest_close(&n, load(&n.b, op_operand(op, 2), at))};
+	results[0] = tensor_concat(b, 2, parts, 1);
+	return results[0] != NULL;
+}
