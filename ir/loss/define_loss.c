@@ -333,5 +333,8 @@ bool define_hook_cross_entropy2(Builder *b, Op *op, Value **results)
 	Value *loss = apply1(&n.b, OP_PD_NEGATIVE, apply1(&n.b, OP_PD_LOG, safe));
 	Value *const elements[] = {index_where(&n.b, counts, loss, zero),
 	                           index_where(&n.b, counts, match, zero)};
-	return nest_close_several(&n, elements, results);
+	// A loss for each label, in the shape of the labels.
+	const Type *shape = op_operand(op, 1)->type;
+	return nest_close_several(&n, elements, results) &&
+	       (results[0] = tensor_reshape(b, results[0], shape->rank, shape->dims));
 }
