@@ -293,24 +293,38 @@ bool infer_hook_unpool(Op *op)
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
+// An image as a row for each channel, which are `pixels` long.
+static Value *unpool_rows(Builder *b, Value *x)
+{
+	const Type *t = x->type;
+	const Dim *rows[] = {dim_mul(b->ctx, t->dims[0], t->dims[1]), dim_const(b->ctx, 1)};
+	for (int d = 2; d < t->rank; d++)
+		rows[1] = dim_mul(b->ctx, rows[1], t->dims[d]);
+	return tensor_reshape(b, x, 2, rows);
+}
+
 bool define_hook_unpool(Builder *b, Op *op, Value **results)
 {
-	Context *c = b->ctx;
-	const Type *t = op_operand(op, 0)->type, *out = op->results[0].type;
-	const Dim *images = dim_mul(c, t->dims[0], t->dims[1]), *in[] = {images, dim_const(c, 1)},
-			  *to[] = {images, dim_const(c, 1)};
-	for (int d = 2; d < t->rank; d++) {
-		in[1] = dim_mul(c, in[1], t->dims[d]);
-		to[1] = dim_mul(c, to[1], out->dims[d]);
-	}
-	Value *zeros = build_full(b, type_tensor(c, t->dtype, 2, to, 0), 0);
-	Value *at = tensor_reshape(b, op_operand(op, 1), 2, in),
-		  *x = tensor_reshape(b, op_operand(op, 0), 2, in);
-	Value *const operands[] = {zeros, at, x};
-	Value *v = zeros && at && x ? build(b, OP_PD_PUT_ALONG_AXIS, 3, operands, "axis",
-	                                    attr_int(c, 1), "reduce", attr_str(c, "assign"), NULL)
-	                            : NULL;
+	const Type *out = op->results[0].type;
+	Value *const operands[] = {unpool_rows(b, build_full(b, out, 0)),
+	                           unpool_rows(b, op_operand(op, 1)),
+	                           unpool_rows(b, op_operand(op, 0))};
+	Value *v = build(b, OP_PD_PUT_ALONG_AXIS, 3, operands, "axis", attr_int(b->ctx, 1), "reduce",
+	                 attr_str(b->ctx, "assign"), NULL);
 	results[0] = tensor_reshape(b, v, out->rank, out->dims);
+	return results[0] != NULL;
+}
+
+bool define_hook_unpool_slope(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_tensor(op, 0), *indices = infer_tensor(op, 1);
+	if (!x || !indices || x->rank < 3 || indices->rank != x->rank || !infer_rank(op, 3, x->rank))
+		return op_error(op, "an image needs indices and gradients of its axes");
+	if (!infer_same_dims(op, 0, x, indices, "the image and its indices"))
+		return false;
+	Value *v = build2(b, OP_PD_TAKE_ALONG_AXIS, unpool_rows(b, op_operand(op, 3)),
+	                  unpool_rows(b, op_operand(op, 1)), "axis", attr_int(b->ctx, 1), NULL);
+	results[0] = tensor_reshape(b, v, x->rank, x->dims);
 	return results[0] != NULL;
 }
 
