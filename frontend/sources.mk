@@ -24,7 +24,7 @@ SOURCES += frontend/control/control_array.c frontend/control/control_block.c \
 SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \
 	frontend/gradient/gradient_forward.c frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c \
 	frontend/gradient/gradient_paddle.c
-SOURCES += frontend/translate/feeds.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
+SOURCES += frontend/translate/elementwise.c frontend/translate/feeds.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
 	frontend/translate/optimizers.c frontend/translate/steps.c frontend/translate/translate.c \
 	frontend/translate/versions.c
 SOURCES += frontend/recipe/recipe.c

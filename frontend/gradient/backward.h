@@ -14,15 +14,18 @@ typedef struct Backward {
 	const OpTrace *first; // order 2: of the gradient operator that is differentiated
 } Backward;
 
-// The operators that w belongs to, where there are such. False after a diagnostic: nothing tells.
-bool backward_traces(Backward *w);
+// The latest operator of this type that fits best.
+const OpTrace *backward_trace(const Backward *w, const char *type, bool second);
 // What comes in is never left aside. False after a diagnostic.
 bool backward_all_come_in(const Backward *w);
 // What comes in for variable i of an output of the forward operator; NULL: nothing.
 Value *backward_given(Backward *w, const char *slot, size_t i, const Type *type);
-// The forward operator's operations, in place or anew. False after a diagnostic.
-bool backward_forward(Backward *w, Forward *out);
-// The operations of backward_forward have whole numbers whose gradient is asked for as f64: the
+// Whether what the forward operator had is what the gradient operator is given, each variable once.
+bool backward_stays(Backward *w);
+// Else: the forward operator once more, and the copies of the values given that it reads. False
+// after a diagnostic.
+bool backward_again(Backward *w, Paddle__OpDesc **out, Scope **vars);
+// The operations of backward_again have whole numbers whose gradient is asked for as f64: the
 // variable and its gradient instead of these. False after a diagnostic.
 bool backward_whole(Backward *w, const char *slot, size_t i, Value **v, Value **dv);
 // What the gradient operator is given of the forward operator's results stands for what was

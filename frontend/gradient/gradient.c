@@ -49,6 +49,39 @@ bool gradient_is_known(const Context *c, const char *type)
 	       (gradient_forward(type, &forward, &n) && op_has_gradient(c, forward->code));
 }
 
+// ---- the forward operator -----------------------------------------------------------------------
+
+bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward *out)
+{
+	Translator *t = j->t;
+	Scope *outer = t->scope;
+	OpJob again = {.t = t, .desc = d, .b = j->b};
+	t->scope = scope;
+	trace_begin(&again);
+	bool ok = translate_job(&again);
+	t->scope = outer;
+	if (!ok)
+		return false;
+	OpTrace *kept = t->traces;
+	trace_end(&again);
+	t->traces = kept;
+	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first,
+	                 again.trace->last};
+	return true;
+}
+
+// The forward operator's operations, in place or anew.
+static bool find_forward(Backward *w, Forward *out)
+{
+	Paddle__OpDesc *d;
+	Scope *scope;
+	if (!backward_stays(w))
+		return backward_again(w, &d, &scope) && forward_translate(w->j, d, scope, out);
+	const OpTrace *t = w->trace;
+	*out = (Forward){t->desc, t->reads, t->writes, t->first, t->last};
+	return true;
+}
+
 // ---- first order --------------------------------------------------------------------------------
 
 static void want_inputs(Duals *d, const Forward *f)
@@ -235,6 +268,18 @@ static bool second_order(Backward *w, const Forward *f)
 
 // ---- entry --------------------------------------------------------------------------------------
 
+// The operators that w belongs to, where there are such.
+static bool find_traces(Backward *w)
+{
+	const char *grad = arena_printf(w->j->t->c->arena, "%s_grad", w->forward);
+	if (is_pir(w->j->desc))
+		return (w->order == 1 || gradient_match(w->j, grad, &w->first)) &&
+		       gradient_match(w->j, w->forward, &w->trace);
+	w->first = w->order > 1 ? backward_trace(w, grad, true) : NULL;
+	w->trace = backward_trace(w, w->forward, w->order > 1);
+	return true;
+}
+
 // Of Paddle 3's programs gradient_match looks at attributes.
 static bool attributes_match(const Backward *w)
 {
@@ -253,8 +298,8 @@ bool gradient_translate(OpJob *j)
 	w.forward = context_strn(j->t->c, j->desc->type, n);
 	if (w.order > 2)
 		return third_translate(j, w.forward);
-	if (!backward_traces(&w) || !attributes_match(&w) || !backward_all_come_in(&w) ||
-	    !backward_forward(&w, &f))
+	if (!find_traces(&w) || !attributes_match(&w) || !backward_all_come_in(&w) ||
+	    !find_forward(&w, &f))
 		return false;
 	bool again = !w.trace || f.desc != w.trace->desc;
 	bool ok = w.order > 1 ? second_order(&w, &f) : first_order(&w, &f);

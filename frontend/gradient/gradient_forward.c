@@ -10,8 +10,7 @@
 
 // ---- the forward operator -----------------------------------------------------------------------
 
-// The latest operator of this type that fits best.
-static const OpTrace *find_trace(const Backward *w, const char *type, bool second)
+const OpTrace *backward_trace(const Backward *w, const char *type, bool second)
 {
 	const OpTrace *best = NULL;
 	int most = -1;
@@ -124,8 +123,7 @@ static bool asks_whole(const Backward *w, const char *name, size_t i, const Valu
 	       slot_var(gradient_slot(d->n_outputs, d->outputs, name, 1, false), i);
 }
 
-// Whether what the forward operator had is what the gradient operator is given, each variable once.
-static bool can_stay(Backward *w)
+bool backward_stays(Backward *w)
 {
 	const OpTrace *t = w->trace;
 	const Paddle__OpDesc *d = w->j->desc, *f = t ? t->desc : NULL;
@@ -254,27 +252,7 @@ static bool name_outputs(Backward *w, Paddle__OpDesc *d)
 	return true;
 }
 
-bool forward_translate(OpJob *j, const Paddle__OpDesc *d, Scope *scope, Forward *out)
-{
-	Translator *t = j->t;
-	Scope *outer = t->scope;
-	OpJob again = {.t = t, .desc = d, .b = j->b};
-	t->scope = scope;
-	trace_begin(&again);
-	bool ok = translate_job(&again);
-	t->scope = outer;
-	if (!ok)
-		return false;
-	OpTrace *kept = t->traces;
-	trace_end(&again);
-	t->traces = kept;
-	*out = (Forward){d, again.trace->reads, again.trace->writes, again.trace->first,
-	                 again.trace->last};
-	return true;
-}
-
-// The forward operator once more, on copies of the values given.
-static bool forward_again(Backward *w, Forward *out)
+bool backward_again(Backward *w, Paddle__OpDesc **out, Scope **vars)
 {
 	Translator *t = w->j->t;
 	const Paddle__OpDesc *attrs = w->trace ? w->trace->desc : w->j->desc;
@@ -290,15 +268,8 @@ static bool forward_again(Backward *w, Forward *out)
 	for (size_t s = 0; s < d->n_outputs; s++)
 		for (size_t i = 0; i < d->outputs[s]->n_arguments; i++)
 			name_map_set(scope->vars, d->outputs[s]->arguments[i], NEW(t->c->arena, Binding));
-	return forward_translate(w->j, d, scope, out);
-}
-
-bool backward_forward(Backward *w, Forward *out)
-{
-	if (!can_stay(w))
-		return forward_again(w, out);
-	const OpTrace *t = w->trace;
-	*out = (Forward){t->desc, t->reads, t->writes, t->first, t->last};
+	*out = d;
+	*vars = scope;
 	return true;
 }
 
@@ -317,15 +288,4 @@ void backward_use_results(Backward *w, const Forward *f)
 				value_replace(mine, v);
 		}
 	}
-}
-
-bool backward_traces(Backward *w)
-{
-	const char *grad = arena_printf(w->j->t->c->arena, "%s_grad", w->forward);
-	if (is_pir(w->j->desc))
-		return (w->order == 1 || gradient_match(w->j, grad, &w->first)) &&
-		       gradient_match(w->j, w->forward, &w->trace);
-	w->first = w->order > 1 ? find_trace(w, grad, true) : NULL;
-	w->trace = find_trace(w, w->forward, w->order > 1);
-	return true;
 }

@@ -8,6 +8,10 @@
 // One operator by the entry of this legacy type.
 bool translate_as(OpJob *j, const char *type);
 
+// ---- elementwise.c -----------------------------------------------------------------------------
+OpStep elementwise_inputs, of_whole_inputs, angle_inputs;
+OpStep keep_nan_create, equal_create, equal_sizes_create;
+
 // ---- optimizers.c -------------------------------------------------------------------------------
 OpStep optimizer_inputs, optimizer_create;
 OpStep merged_translate; // merged_momentum, merged_adam

@@ -149,3 +149,18 @@ bool pir_digamma_create(OpJob *j)
 	j->op = out ? out->def : NULL;
 	return out != NULL;
 }
+
+// A whole 0 to a negative power is 0, where 2.6 has what becomes of infinity.
+bool pir_power_create(OpJob *j)
+{
+	if (!general_create(j) || !dtype_is_int(op_result(j->op, 0)->type->dtype))
+		return j->op != NULL;
+	Builder *b = &j->b;
+	Value *x = op_operand(j->op, 0), *y = op_operand(j->op, 1), *out = op_result(j->op, 0);
+	Value *more = apply2(b, OP_PD_NOT_EQUAL, x, tensor_number(b, x->type->dtype, 0));
+	Value *up = apply2(b, OP_PD_GREATER_EQUAL, y, tensor_number(b, y->type->dtype, 0));
+	Value *holds = apply2(b, OP_PD_LOGICAL_OR, more, up);
+	out = apply2(b, OP_PD_MULTIPLY, out, tensor_cast(b, holds, out->type->dtype));
+	j->op = out ? out->def : NULL;
+	return out != NULL;
+}

@@ -5,7 +5,7 @@
 #include "frontend/job/job.h"
 
 OpStep legacy_cast_create, legacy_full_create;
-OpStep pir_quantize_create, pir_digamma_create, pir_divide_create, pir_remainder_create,
-	pir_matmul_inputs;
+OpStep pir_quantize_create, pir_digamma_create, pir_power_create, pir_divide_create,
+	pir_remainder_create, pir_matmul_inputs;
 
 #endif
