@@ -14,7 +14,7 @@ SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/p
 SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
 	frontend/read/file.c frontend/read/folder.c frontend/read/gradient_names.c frontend/read/legacy_text.c \
 	frontend/read/model.c frontend/read/npy.c frontend/read/params.c frontend/read/params_record.c
-SOURCES += frontend/job/array_types.c frontend/job/flow.c frontend/job/general.c frontend/job/job.c \
+SOURCES += frontend/job/array_types.c frontend/job/besides.c frontend/job/flow.c frontend/job/general.c frontend/job/job.c \
 	frontend/job/lod.c frontend/job/lod_rule.c frontend/job/selected_rows.c frontend/job/undefined.c \
 	frontend/job/variables.c
 SOURCES += frontend/control/control_array.c frontend/control/control_block.c \

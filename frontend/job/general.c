@@ -445,5 +445,5 @@ bool general_translate(OpJob *j)
 	if (!inputs || !attrs || !state)
 		return false;
 	return (j->steps->create ? j->steps->create : general_create)(j) && (!j->op || lod_record(j)) &&
-	       (j->steps->record ? j->steps->record : general_record)(j);
+	       (j->steps->record ? j->steps->record : general_record)(j) && besides_record(j);
 }

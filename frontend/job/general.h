@@ -13,6 +13,8 @@ bool general_attribute(OpJob *j, const AttrInfo *a, const Paddle__OpAttr *legacy
 bool general_missing(OpJob *j, const AttrInfo *a);
 bool general_create(OpJob *j);
 bool general_record(OpJob *j);
+// Variables that programs read and that are no results of the operation (besides.c).
+bool besides_record(OpJob *j);
 // All of it, whatever the operator's hook says of the whole.
 bool general_translate(OpJob *j);
 // Every attribute is read, known to be without effect, or refused.

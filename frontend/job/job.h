@@ -79,6 +79,7 @@ struct Translator {
 	bool implicit_feeds; // the program has no feed operators: what is read first is fed
 	int nfeed;           // implicit feeds so far
 	NameMap *columns;    // "feed 0" and the like, to see a column used twice
+	NameMap *read;       // variables that operators read (besides.c); NULL: nobody asked
 	int nwritten, cwritten;
 	Binding **written; // state changed, in the order of first change
 	bool failed;
