@@ -54,20 +54,6 @@ bool define_hook_reduce(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-bool define_hook_mean(Builder *b, Op *op, Value **results)
-{
-	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
-	int axes[MAX_RANK], count = reduced_axes(op, x->rank, axes);
-	const Dim *number = dim_const(b->ctx, 1);
-	for (int i = 0; i < count; i++)
-		number = dim_mul(b->ctx, number, x->dims[axes[i]]);
-	Nest n = nest_open(b, out);
-	Value *sum = reduce_element(&n, op, "sum", out->dtype);
-	Value *by = scalar_from_index(&n.b, index_dim(&n.b, number), out->dtype);
-	results[0] = nest_close(&n, tensor_div(&n.b, sum, by));
-	return results[0] != NULL;
-}
-
 // A reduction by another operation with op's axes.
 static Value *reduce_like(Builder *b, const Op *op, enum OpCode code, Value *x, bool keep)
 {
@@ -77,6 +63,25 @@ static Value *reduce_like(Builder *b, const Op *op, enum OpCode code, Value *x, 
 	                  attr_bool(c, keep), "reduce_all",
 	                  attr_bool(c, op_bool(op, "reduce_all", false)), NULL)
 	         : NULL;
+}
+
+bool define_hook_mean(Builder *b, Op *op, Value **results)
+{
+	const Type *x = op_operand(op, 0)->type, *out = op->results[0].type;
+	int axes[MAX_RANK], count = reduced_axes(op, x->rank, axes);
+	const Dim *number = dim_const(b->ctx, 1);
+	if (x->dtype == DT_BOOL) { // Paddle's sums of truth values are disjunctions
+		results[0] = reduce_like(b, op, OP_PD_ANY, op_operand(op, 0),
+		                         op_bool(op, "keepdim", false));
+		return results[0] != NULL;
+	}
+	for (int i = 0; i < count; i++)
+		number = dim_mul(b->ctx, number, x->dims[axes[i]]);
+	Nest n = nest_open(b, out);
+	Value *sum = reduce_element(&n, op, "sum", out->dtype);
+	Value *by = scalar_from_index(&n.b, index_dim(&n.b, number), out->dtype);
+	results[0] = nest_close(&n, tensor_div(&n.b, sum, by));
+	return results[0] != NULL;
 }
 
 static Value *squeeze_to(Builder *b, Value *x, const Type *t)

@@ -122,6 +122,13 @@ static bool ratio_fraction(Context *c, const Op *op, const Resize *r, int i, con
 	return false;
 }
 
+// A product, rounded before what is made of it is: the larger of it and a number below all of them,
+// which compilers cannot make one operation with a sum of.
+static Value *rounded(Builder *b, Value *product)
+{
+	return build2(b, OP_PD_MAXIMUM, product, number(b, DT_F32, -1e30), NULL);
+}
+
 // A place between positions of one axis: the position below as an index (-1 at least), and how far
 // above it. Whole numbers find the position where they can: interpolation does not jump when
 // rounding puts the place on the other side of one.
@@ -135,7 +142,10 @@ static Place interp_place(Builder *b, const Op *op, const Resize *r, int i, Valu
 	Place p;
 	const Dim *num, *den;
 	Value *x = scalar_from_index(b, at, DT_F32), *ratio = interp_ratio(b, op, r, i);
-	x = half ? plus(b, tensor_mul(b, ratio, plus(b, x, 0.5)), -0.5) : tensor_mul(b, ratio, x);
+	x = tensor_mul(b, ratio, half ? plus(b, x, 0.5) : x);
+	if (!dtype_is_float(op_operand(op, 0)->type->dtype))
+		x = rounded(b, x);
+	x = half ? plus(b, x, -0.5) : x;
 	if (dim_is(r->out[i], 1)) {
 		p.low = index_const(b, half ? -1 : 0);
 	} else if (!ratio_fraction(c, op, r, i, &num, &den)) {
@@ -195,6 +205,27 @@ static Value *weighed(Builder *b, Value *x, Value *const *at, Value *weight)
 	return tensor_mul(b, scalar_cast(b, load(b, x, at), t), scalar_cast(b, weight, t));
 }
 
+// The sum of whole elements, which are weighed on one axis after the other, in the order of
+// Paddle's kernels: what becomes a whole number again shows how it was rounded.
+static Value *whole_sum(Nest *n, Value *x, const Resize *r, const Pair *pairs, Value **from)
+{
+	Value *sum = NULL;
+	for (int corner = 0; corner < 1 << r->n; corner++) {
+		Value *term = NULL;
+		int side[3];
+		for (int i = 0; i < r->n; i++) {
+			side[i] = corner >> (r->n == 3 ? 2 - i : i) & 1;
+			from[r->axis[i]] = pairs[i].at[side[i]];
+		}
+		term = scalar_cast(&n->b, load(&n->b, x, from), DT_F32);
+		for (int i = 0; i < r->n; i++)
+			term = tensor_mul(&n->b, term, pairs[i].weight[side[i]]);
+		term = rounded(&n->b, term);
+		sum = sum ? tensor_add(&n->b, sum, term) : term;
+	}
+	return scalar_cast(&n->b, sum, x->type->dtype);
+}
+
 // linear, bilinear and trilinear: the weighted sum over the corners around a position.
 bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 {
@@ -206,6 +237,10 @@ bool define_hook_linear_interp(Builder *b, Op *op, Value **results)
 		return false;
 	for (int i = 0; i < r.n; i++)
 		pairs[i] = linear_pair(&n.b, op, &r, i, n.at[r.axis[i]]);
+	if (!dtype_is_float(x->type->dtype)) {
+		results[0] = nest_close(&n, whole_sum(&n, x, &r, pairs, from));
+		return results[0] != NULL;
+	}
 	for (int corner = 0; corner < 1 << r.n; corner++) {
 		Value *weight = NULL;
 		for (int i = 0; i < r.n; i++) {

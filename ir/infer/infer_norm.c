@@ -108,7 +108,7 @@ bool infer_hook_along_axis(Op *op)
 static bool check_labels(const Op *op, const Type *x, const Type *label, int axis)
 {
 	const Dim *same, *one = dim_const(op->ctx, 1);
-	for (int d = 0; d < x->rank; d++) {
+	for (int d = 0; d < label->rank; d++) {
 		const Dim *want = d == axis && !op_bool(op, "soft_label", false) ? one : x->dims[d];
 		if (!infer_same_dim(op, want, label->dims[d], "sizes of classes and labels", &same))
 			return false;
@@ -139,13 +139,16 @@ bool infer_hook_cross_entropy(Op *op)
 	const Dim *shape[MAX_RANK];
 	if (!x || !label)
 		return false;
-	if (!x->rank || label->rank != x->rank)
-		return op_error(op, "labels of rank %d for probabilities of rank %d", label->rank, x->rank);
+	// Class numbers may go without the axis of size 1 behind, which the result has not either then.
+	const int rank = label->rank;
+	const bool bare = !op_bool(op, "soft_label", false) && rank == x->rank - 1;
+	if (!x->rank || (rank != x->rank && !bare))
+		return op_error(op, "labels of rank %d for probabilities of rank %d", rank, x->rank);
 	if (!check_labels(op, x, label, x->rank - 1))
 		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	shape[x->rank - 1] = dim_const(op->ctx, 1);
-	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
+	return infer_result_shape(op, 0, x->dtype, rank, shape);
 }
 
 bool infer_hook_prelu(Op *op)

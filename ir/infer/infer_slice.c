@@ -412,13 +412,15 @@ bool infer_hook_roll(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shifts[MAX_RANK], *sizes[MAX_RANK];
 	int64_t axes[MAX_RANK];
-	bool flags[MAX_RANK];
-	int naxes = op_ints(op, "axis", axes, MAX_RANK);
+	int axis, naxes = op_ints(op, "axis", axes, MAX_RANK);
 	naxes = naxes < 0 ? 0 : naxes;
-	if (!x || !infer_axes(op, naxes, axes, x->rank, false, flags))
+	if (!x)
 		return false;
-	for (int i = 0; i < naxes; i++)
-		sizes[i] = x->dims[axis_norm(axes[i], x->rank)];
+	for (int i = 0; i < naxes; i++) { // one after the other: an axis may come again
+		if (!infer_axis(op, axes[i], x->rank, &axis))
+			return false;
+		sizes[i] = x->dims[axis];
+	}
 	sizes[0] = naxes ? sizes[0] : type_numel(op->ctx, x);
 	if (!infer_shifts(op, naxes ? naxes : 1, sizes))
 		return false;
