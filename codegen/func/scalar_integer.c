@@ -66,6 +66,18 @@ static const char *integer_function(enum OpCode code, bool narrow)
 	}
 }
 
+// Questions about floats, of a whole number: the functions of C take none. NULL: another operation.
+static const char *float_question(Arena *a, const Op *op, const char *x)
+{
+	const char *function = op->code == OP_PD_ISNAN      ? "isnan"
+	                       : op->code == OP_PD_ISINF    ? "isinf"
+	                       : op->code == OP_PD_ISFINITE ? "isfinite"
+	                                                    : NULL;
+	return function && type_is_int(op_operand(op, 0)->type)
+	           ? arena_printf(a, "%s((double)%s) != 0", function, x)
+	           : NULL;
+}
+
 // What neither one function nor one operator of C computes.
 static const char *integer_other(Scalars *s, const Op *op, const char *x, const char *y)
 {
@@ -115,7 +127,7 @@ const char *integer_expression(Scalars *s, const Op *op, const char *x, const ch
 	if (t->kind == TY_INDEX)
 		return index_expression(a, op, x, y);
 	if (!type_is_int(t))
-		return NULL;
+		return float_question(a, op, x);
 	if (integer_same(op, x, y))
 		return integer_same(op, x, y);
 	const char *function = integer_function(op->code, t->dtype != DT_I64);
