@@ -204,12 +204,16 @@ static bool write_second(Backward *w, size_t n, Paddle__OpSlot *const *slots, co
 	return true;
 }
 
-// What is asked for of the forward operator's outputs, and the gradients that are given of them.
-// `leaf`: foo_grad reads foo's outputs as values of their own.
-static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Value **dout,
-                         bool *leaf)
+// Whether foo_grad reads this output of foo as a value of its own: its gradient is asked for.
+static bool is_leaf(const Backward *w, const Paddle__OpSlot *slot)
 {
 	const Paddle__OpDesc *desc = w->j->desc;
+	return gradient_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
+}
+
+// What is asked for of the forward operator's outputs, and the gradients that are given of them.
+static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Value **dout)
+{
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s];
 		Value *out = traced_value(f->writes, slot_var(slot, 0));
@@ -219,8 +223,7 @@ static bool want_outputs(Backward *w, const Forward *f, Duals *d1, Duals *d2, Va
 			if (!duals_add(&w->j->b, d1, out, dout[s]))
 				return false;
 		}
-		*leaf |= gradient_slot(desc->n_outputs, desc->outputs, slot->parameter, 1, true) != NULL;
-		if (*leaf && out)
+		if (out && is_leaf(w, slot))
 			duals_want(d2, out);
 	}
 	return true;
@@ -240,30 +243,42 @@ static bool write_given(Backward *w, const Forward *f, Value *const *dout, Duals
 	return true;
 }
 
+// What comes to values between the forward operator's operations, and to those of its outputs that
+// are no values of their own, goes on to its inputs.
+static bool through_forward(Backward *w, const Forward *f, Duals *d2)
+{
+	for (size_t s = 0; s < f->desc->n_outputs; s++) {
+		const Paddle__OpSlot *slot = f->desc->outputs[s];
+		for (size_t i = 0; is_leaf(w, slot) && i < slot->n_arguments; i++) {
+			const Value *out = traced_value(f->writes, slot_var(slot, i));
+			if (out)
+				duals_clear(d2, out);
+		}
+	}
+	return !f->first || gradient_ops(&w->j->b, d2, f->first, f->last);
+}
+
 static bool second_order(Backward *w, const Forward *f)
 {
 	Context *c = w->j->t->c;
 	Duals *d1 = duals_new(c, NULL), *d2 = duals_new(c, NULL);
 	Value **dout = NEW_ARRAY(c->arena, f->desc->n_outputs + 1, Value *);
-	bool leaf = false;
 	want_inputs(d2, f);
-	if (!want_outputs(w, f, d1, d2, dout, &leaf))
+	if (!want_outputs(w, f, d1, d2, dout))
 		return false;
 	want_inputs(d1, f);
 	Op *before = w->j->b.block->last;
 	if (f->first && !gradient_ops(&w->j->b, d1, f->first, f->last))
 		return false;
 	Op *first = before->next, *last = w->j->b.block->last;
-	if (!leaf) // outputs depend on the inputs
-		for (Op *op = f->first; op; op = op == f->last ? NULL : op->next)
-			duals_reach(d2, op);
+	for (Op *op = f->first; op; op = op == f->last ? NULL : op->next)
+		duals_reach(d2, op);
 	if (!add_second(w, f, d1, d2) || (first && !gradient_ops(&w->j->b, d2, first, last)))
 		return false;
-	if (!leaf && f->first && !gradient_ops(&w->j->b, d2, f->first, f->last))
-		return false;
 	return write_given(w, f, dout, d2) &&
-	       write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2) &&
-	       write_second(w, f->desc->n_outputs, f->desc->outputs, f->writes, d2);
+	       write_second(w, f->desc->n_outputs, f->desc->outputs, f->writes, d2) &&
+	       through_forward(w, f, d2) &&
+	       write_second(w, f->desc->n_inputs, f->desc->inputs, f->reads, d2);
 }
 
 // ---- entry --------------------------------------------------------------------------------------

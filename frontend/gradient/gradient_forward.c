@@ -30,7 +30,7 @@ const OpTrace *backward_trace(const Backward *w, const char *type, bool second)
 static Value *given_value(Backward *w, const char *slot, size_t i, bool *missing)
 {
 	const Paddle__OpDesc *d = w->j->desc;
-	const char *var = slot_var(slot_find(d->n_inputs, d->inputs, slot), i);
+	const char *var = slot_var(gradient_given(d, slot, w->order > 1), i);
 	*missing = false;
 	if (var)
 		return read_var(w->j, slot, var);
@@ -278,7 +278,7 @@ void backward_use_results(Backward *w, const Forward *f)
 	const Paddle__OpDesc *d = w->j->desc;
 	for (size_t s = 0; s < f->desc->n_outputs; s++) {
 		const Paddle__OpSlot *slot = f->desc->outputs[s],
-							 *given = slot_find(d->n_inputs, d->inputs, slot->parameter);
+							 *given = gradient_given(d, slot->parameter, w->order > 1);
 		for (size_t i = 0; i < slot->n_arguments; i++) {
 			Value *mine = traced_value(f->writes, slot_var(slot, i));
 			Value *v = mine && slot_var(given, i)

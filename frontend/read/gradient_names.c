@@ -92,16 +92,38 @@ static bool same_vars(const Paddle__OpSlot *a, const Paddle__OpSlot *b)
 	return true;
 }
 
-// Whether a gradient variable is called after the variable it belongs to.
+// Whether a gradient variable is called after the variable it belongs to. One of a derivative has
+// "grad/" in front of that for each time that was differentiated.
+static bool named_after(const char *g, const char *v)
+{
+	const size_t n = strlen(v), k = strlen("grad/");
+	for (;; g += k) {
+		if (!strncmp(g, v, n) && !strncmp(g + n, GRAD, strlen(GRAD)))
+			return true;
+		if (strncmp(g, "grad/", k))
+			return false;
+	}
+}
+
 bool gradient_named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of)
 {
 	for (size_t i = 0; i < of->n_arguments; i++) {
 		const char *g = slot_var(gradient, i), *v = slot_var(of, i);
-		const size_t n = v ? strlen(v) : 0;
-		if (g && v && !strncmp(g, v, n) && !strncmp(g + n, GRAD, strlen(GRAD)))
+		if (g && v && named_after(g, v))
 			return true;
 	}
 	return false;
+}
+
+// What a gradient operator is given of its forward operator in a slot of that. One that
+// differentiates twice writes its slots otherwise at times: X is also x.
+const Paddle__OpSlot *gradient_given(const Paddle__OpDesc *d, const char *slot, bool second)
+{
+	const Paddle__OpSlot *same = slot_find(d->n_inputs, d->inputs, slot);
+	for (size_t i = 0; !same && second && i < d->n_inputs; i++)
+		if (same_letters(d->inputs[i]->parameter, slot))
+			same = d->inputs[i];
+	return same;
 }
 
 // How well the operator fits that the gradient operator `d` names: -1: it is another one.
@@ -115,7 +137,7 @@ int gradient_likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool se
 	for (size_t side = 0; side < 2; side++) {
 		for (size_t i = 0; i < sides[side].n; i++) {
 			const Paddle__OpSlot *s = sides[side].slots[i],
-								 *given = slot_find(d->n_inputs, d->inputs, s->parameter);
+								 *given = gradient_given(d, s->parameter, second);
 			if (given && slot_var(given, 0)) {
 				if (!same_vars(given, s))
 					return -1;

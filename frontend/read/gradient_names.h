@@ -19,6 +19,8 @@ const Paddle__OpSlot *gradient_slot(size_t n, Paddle__OpSlot *const *slots, cons
 bool gradient_second_name(const char *name, const char *slot, int depth);
 // Whether a gradient variable is called after the variable it belongs to.
 bool gradient_named_after(const Paddle__OpSlot *gradient, const Paddle__OpSlot *of);
+// What a gradient operator is given of its forward operator in a slot of that.
+const Paddle__OpSlot *gradient_given(const Paddle__OpDesc *d, const char *slot, bool second);
 // How well the operator `of` fits that the gradient operator `d` names; -1: it is another one.
 int gradient_likeness(const Paddle__OpDesc *d, const Paddle__OpDesc *of, bool second);
 // Why the attributes of a gradient operator cannot be passed over: one is unknown, or has another
