@@ -81,6 +81,54 @@ static Tensor *assigned_tensor(OpJob *j)
 	return t;
 }
 
+// Whether an attribute of floats would change the values: of 64-bit whole numbers.
+static bool values_are_long(const OpJob *j, const Paddle__OpAttr *values)
+{
+	int64_t v;
+	bool are = false;
+	if (!j->operands[0] || !type_is_tensor(j->operands[0]->type) ||
+	    j->operands[0]->type->dtype != DT_I64)
+		return false;
+	for (int i = 0; i < attr_count(values); i++) {
+		if (!attr_int_at(values, i, &v))
+			return false;
+		are |= v > INT64_C(1) << 53 || v < -(INT64_C(1) << 53);
+	}
+	return are;
+}
+
+// A tensor for n values in the shape that the operator gives them; NULL: they do not fill it.
+static Tensor *values_tensor(const OpJob *j, int n)
+{
+	const Paddle__OpAttr *shape = attr_find(j->desc, "shape");
+	const int rank = shape && n > 1 ? attr_count(shape) : 0;
+	int64_t dims[MAX_RANK], numel = 1;
+	for (int d = 0; d < rank; d++)
+		if (d >= MAX_RANK || !attr_int_at(shape, d, &dims[d]) || dims[d] <= 0 ||
+		    __builtin_mul_overflow(numel, dims[d], &numel))
+			return NULL;
+	return numel == n ? tensor_new(j->t->c->arena, DT_I64, rank, dims) : NULL;
+}
+
+// Such values become the operand that stands for them otherwise.
+static bool set_value_inputs(OpJob *j)
+{
+	const Paddle__OpAttr *values = assigned_values(j);
+	int64_t v;
+	if (!general_inputs(j))
+		return false;
+	if (!values || job_operand(j, "value") || !values_are_long(j, values))
+		return true;
+	const int n = attr_count(values);
+	Tensor *t = values_tensor(j, n);
+	if (!t)
+		return job_fail(j, "%d values, which its shape does not hold", n);
+	for (int i = 0; i < n && attr_int_at(values, i, &v); i++)
+		tensor_set_i(t, i, v);
+	job_set_operand(j, "value", build_constant(&j->b, t));
+	return true;
+}
+
 // Small tensors are constants in the IR. Large ones are parameters, under a name that stays the
 // same when the translation starts over.
 static bool assign_value_create(OpJob *j)
@@ -316,6 +364,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "legacy_cast", .create = legacy_cast_create},
 	{.hook = "legacy_full", .create = legacy_full_create},
 	{.hook = "assign_value", .create = assign_value_create},
+	{.hook = "set_value", .inputs = set_value_inputs},
 	{.hook = "full_int_array", .create = int_array_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
 	{.hook = "array_read", .inputs = array_read_inputs},

@@ -169,7 +169,7 @@ bool infer_hook_flatten2(Op *op)
 	const Dim *shape[2] = {dim_const(c, 1), dim_const(c, 1)};
 	for (int d = 0; d < x->rank; d++)
 		shape[d >= axis] = dim_mul(c, shape[d >= axis], x->dims[d]);
-	return reshape_result(op, x, 2, shape);
+	return reshape_result(op, x, x->rank ? 2 : 1, shape);
 }
 
 // Whether an axis goes when all of size 1 are to go. The number of axes is fixed here: a size that
