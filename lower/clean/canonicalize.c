@@ -372,9 +372,19 @@ Value *simplify_hook_channels(Builder *b, Op *op)
 	op_insert_before(b->before, clone);
 	if (!op_infer(clone))
 		return NULL;
-	clone->results[0].name = NULL; // the variable is what comes after the second transpose
 	channel_perm(n, true, perm);
-	return n > 2 ? build_transpose(b, op_result(clone, 0), n, perm) : op_result(clone, 0);
+	Value *back = NULL;
+	for (int i = op->nresult - 1; i >= 0; i--) {
+		clone->results[i].name = NULL; // the variable is what comes after the second transpose
+		back = n > 2 ? build_transpose(b, op_result(clone, i), n, perm) : op_result(clone, i);
+		if (!back)
+			return NULL;
+		if (i) {
+			back->name = op->results[i].name;
+			value_replace(&op->results[i], back);
+		}
+	}
+	return back;
 }
 
 // ---- known values -------------------------------------------------------------------------------
@@ -488,7 +498,15 @@ static bool op_replace_by(Op *op, Value *with)
 	// A type may be replaced by one that differs in LoD only; the value keeps what its users saw.
 	if (with->type != op->results[0].type)
 		return false;
-	op_replace(op, &with);
+	// Results behind the first have nobody left who reads them.
+	Value **all = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
+	all[0] = with;
+	for (int i = 1; i < op->nresult; i++) {
+		if (value_used(&op->results[i]))
+			return false;
+		all[i] = &op->results[i];
+	}
+	op_replace(op, all);
 	return true;
 }
 
