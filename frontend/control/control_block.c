@@ -308,9 +308,8 @@ Value *variant_settle(OpJob *j, const char *var, Value *v)
 	Value *is = build2(&j->b, OP_PD_EQUAL, which_of(&j->b, v), number, NULL);
 	const char *text = arena_printf(c->arena, "variable '%s' has another type than %s", var,
 	                                type_text(c, variant_part(v, pick)->type));
-	const NamedAttr message = {"message", attr_str(c, text)};
 	diag_warning(c->diag, j->b.loc, "%s in some runs, which end here", text);
-	return is && build_op(&j->b, OP_PD_ASSERT, 1, &is, 1, &message) ? variant_part(v, pick) : NULL;
+	return build_assert(&j->b, is, text) ? variant_part(v, pick) : NULL;
 }
 
 // ---- the condition of a loop --------------------------------------------------------------------

@@ -95,16 +95,11 @@ static Value *mask_is(OpJob *j, Value *mask, int64_t k)
 // A mask that is no condition may have any value.
 static bool check_mask(OpJob *j, Value *mask, size_t n)
 {
-	Context *c = j->t->c;
 	Value *end = build_full(&j->b, mask->type, (double)n), *zero = build_full(&j->b, mask->type, 0);
 	Value *below = build2(&j->b, OP_PD_LESS_THAN, mask, end, NULL);
 	Value *above = build2(&j->b, OP_PD_GREATER_EQUAL, mask, zero, NULL);
 	Value *both = below && above ? build2(&j->b, OP_PD_LOGICAL_AND, below, above, NULL) : NULL;
-	if (!both)
-		return false;
-	const NamedAttr message = {"message",
-	                           attr_str(c, "the mask picks a variable that is not there")};
-	return build_op(&j->b, OP_PD_ASSERT, 1, &both, 1, &message) != NULL;
+	return build_assert(&j->b, both, "the mask picks a variable that is not there");
 }
 
 // Of values that are all there.

@@ -164,8 +164,7 @@ static void drop_condition(Loop *l)
 static bool assert_ran(Builder *b, Value *first, const char *var)
 {
 	const char *text = arena_printf(b->ctx->arena, "'%s' has another type after no round", var);
-	const NamedAttr message = {"message", attr_str(b->ctx, text)};
-	return build_op(b, OP_PD_ASSERT, 1, &first, 1, &message) != NULL;
+	return build_assert(b, first, text);
 }
 
 // 1 where the condition holds, else 0.

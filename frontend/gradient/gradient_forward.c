@@ -171,18 +171,18 @@ static Value *copied_input(Backward *w, const char *slot, size_t i, Value *v)
 // Whole numbers that f64 does not tell from their neighbours.
 static bool check_whole(Builder *b, Value *dv)
 {
-	const NamedAttr message = {"message", attr_str(b->ctx, "the gradient of a tensor of whole "
-	                                                       "numbers is beyond 2^53")};
 	Value *most = build_full(b, dv->type, 9007199254740992.0), *size = apply1(b, OP_PD_ABS, dv);
 	Value *holds = most && size ? build2(b, OP_PD_LESS_EQUAL, size, most, NULL) : NULL;
-	return holds && build_op(b, OP_PD_ASSERT, 1, &holds, 1, &message);
+	return build_assert(b, holds, "the gradient of a tensor of whole numbers is beyond 2^53");
 }
 
 bool backward_whole(Backward *w, const char *slot, size_t i, Value **v, Value **dv)
 {
 	bool missing;
+	if (!*v || (*v)->type->dtype != DT_F64)
+		return true;
 	Value *given = given_value(w, slot, i, &missing);
-	if (!*v || (*v)->type->dtype != DT_F64 || !asks_whole(w, slot, i, given))
+	if (!asks_whole(w, slot, i, given))
 		return true;
 	*v = given;
 	if (*dv && dtype_size(given->type->dtype) == 8 && !check_whole(&w->j->b, *dv))

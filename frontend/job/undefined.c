@@ -4,8 +4,7 @@
 bool assert_never(Builder *b, const char *message)
 {
 	Value *never = build_full(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0), 0);
-	const NamedAttr text = {"message", attr_str(b->ctx, message)};
-	return never && build_op(b, OP_PD_ASSERT, 1, &never, 1, &text);
+	return build_assert(b, never, message);
 }
 
 // The size 1 stands for one that is not known here. A program that reads the value all the same

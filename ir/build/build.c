@@ -132,6 +132,12 @@ Value *build_scalar_f(Builder *b, DType t, double v)
 	return op_result(op, 0);
 }
 
+bool build_assert(Builder *b, Value *holds, const char *message)
+{
+	const NamedAttr text = {"message", attr_str(b->ctx, message)};
+	return holds && build_op(b, OP_PD_ASSERT, 1, &holds, 1, &text);
+}
+
 Value *build_full(Builder *b, const Type *t, double v)
 {
 	Context *c = b->ctx;

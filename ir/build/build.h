@@ -28,6 +28,8 @@ Value *build2(Builder *b, enum OpCode code, Value *x, Value *y, ...);
 Value *build_constant(Builder *b, const Tensor *t);   // builtin.constant, or a parameter when large
 Value *build_scalar_f(Builder *b, DType t, double v); // scalar typed (loop regions)
 Value *build_full(Builder *b, const Type *t, double v); // pd.full tensor
+// A run ends with the message where `holds` does not hold everywhere. False where it is NULL.
+bool build_assert(Builder *b, Value *holds, const char *message);
 // Infers result types of an operation whose operands and attributes are set.
 bool op_infer(Op *op);
 

@@ -318,8 +318,10 @@ bool define_hook_unpool(Builder *b, Op *op, Value **results)
 bool define_hook_unpool_slope(Builder *b, Op *op, Value **results)
 {
 	const Type *x = infer_tensor(op, 0), *indices = infer_tensor(op, 1);
-	if (!x || !indices || x->rank < 3 || indices->rank != x->rank || !infer_rank(op, 3, x->rank))
-		return op_error(op, "an image needs indices and gradients of its axes");
+	if (!x || !indices || !infer_rank(op, 3, x->rank))
+		return false;
+	if (x->rank < 3 || indices->rank != x->rank)
+		return op_error(op, "an image needs indices of its axes");
 	if (!infer_same_dims(op, 0, x, indices, "the image and its indices"))
 		return false;
 	Value *v = build2(b, OP_PD_TAKE_ALONG_AXIS, unpool_rows(b, op_operand(op, 3)),

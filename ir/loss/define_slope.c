@@ -90,10 +90,8 @@ bool define_hook_cvm_slope(Builder *b, Op *op, Value **results)
 	    !infer_same_dim(op, own, all ? d->dims[1] : dim_add(b->ctx, d->dims[1], two),
 	                    "the columns of x and of d_out", &rest))
 		return false;
-	rest = all ? dim_sub(b->ctx, own, two) : d->dims[1];
-	Nest n = nest_open(b, type_tensor(b->ctx, d->dtype, 2, (const Dim *[]){d->dims[0], rest}, 0));
-	Value *at[] = {n.at[0], index_plus(&n.b, n.at[1], all ? 2 : 0)};
-	Value *parts[] = {op_operand(op, 1), nest_close(&n, load(&n.b, op_operand(op, 2), at))};
+	Value *given = op_operand(op, 2);
+	Value *parts[] = {op_operand(op, 1), all ? tensor_slice(b, given, 1, two, own) : given};
 	results[0] = tensor_concat(b, 2, parts, 1);
 	return results[0] != NULL;
 }

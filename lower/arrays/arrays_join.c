@@ -33,8 +33,7 @@ static int element_axis(const Join *j, int d)
 
 static bool check(Join *j, Value *holds, const char *message)
 {
-	NamedAttr attr = {"message", attr_str(j->a->ctx, message)};
-	return holds && build_op(&j->b, OP_PD_ASSERT, 1, &holds, 1, &attr);
+	return build_assert(&j->b, holds, message);
 }
 
 static bool check_not_empty(Join *j)

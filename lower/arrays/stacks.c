@@ -337,9 +337,7 @@ static bool kind_check(Op *op, Stack *k, const Group *g)
 	Builder b = builder_before(op);
 	Value *want = whole(&b, g - k->kinds), *have = array_pop(op, k, k->n - 1, want->type);
 	Value *same = have ? build2(&b, OP_PD_EQUAL, have, want, NULL) : NULL;
-	const NamedAttr message = {"message",
-	                           attr_str(b.ctx, "what was pushed last is of other types")};
-	return same && build_op(&b, OP_PD_ASSERT, 1, &same, 1, &message);
+	return build_assert(&b, same, "what was pushed last is of other types");
 }
 
 static bool pop_rewrite(Op *op, Stack *k)
