@@ -20,7 +20,7 @@ SOURCES += codegen/func/estimate.c codegen/func/func.c codegen/func/guards.c cod
 SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
 	codegen/model/declare.c codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
-SOURCES += codegen/nest/accumulate.c codegen/nest/blocks.c codegen/nest/clip.c codegen/nest/cut.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \
+SOURCES += codegen/nest/accumulate.c codegen/nest/ahead.c codegen/nest/blocks.c codegen/nest/clip.c codegen/nest/cut.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \
 	codegen/nest/lanes.c codegen/nest/lanes_row.c \
 	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c codegen/nest/tiny.c codegen/nest/turn.c
 SOURCES += codegen/text/names.c codegen/text/parens.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c

@@ -5,6 +5,7 @@
 // pixels), conv_plain.c.in (input not blocked: a network's first convolution) and conv_tile.c.in
 // (everything else). Each convolution gets thin loops around one of them, with its sizes as
 // constants and its epilogue over the finished tile.
+#include "codegen/nest/ahead.h"
 #include "codegen/nest/blocks.h"
 #include "codegen/nest/groups.h"
 #include "codegen/tuned/point.h"
@@ -19,61 +20,109 @@ typedef struct Conv {
 	int64_t groups, share; // share: output channels of a group
 	const Type *x, *out;
 	bool plain, point, flat; // flat: rows of pixels run into each other
+	const char *ahead; // arguments in calls of tiles: what those fetch of the next group's weights;
+	                   // "": nothing
 } Conv;
 
 static const char *tile_name(const Conv *v)
 {
-	return v->plain ? "conv_plain" : v->point ? "conv_point" : "conv_tile";
+	return v->plain    ? "conv_plain"
+	       : !v->point ? *v->ahead ? "conv_tile_ahead" : "conv_tile"
+	       : *v->ahead ? "conv_point_ahead"
+	                   : "conv_point";
+}
+
+// The calls for a tile of any number of pixels up to `ur`; how many sums the largest has.
+static const char *tile_cases(const Conv *v, int nv, int *sums)
+{
+	KernelFunc *k = v->k;
+	const char *far = *v->ahead ? "_ahead" : "", *args = *v->ahead ? "ahead, step, " : "";
+	Text cases;
+	text_init(&cases, k->arena);
+	*sums = v->ur * nv;
+	for (int i = 1; i <= v->ur; i++) {
+		int split = v->point ? tile_split(i, nv) : 1;
+		*sums = split * i * nv > *sums ? split * i * nv : *sums;
+		const char *of = arena_printf(k->arena, "%s_%dx%dof%d_s%" PRId64, far, v->ur, nv, v->q,
+		                              v->stride[1]);
+		if (v->point)
+			text_printf(&cases,
+			            "%s: conv_points%s(%d, %d, x, plane, channels, w, %stile); break;\n",
+			            tile_case(k, i, v->ur), of, i, split, args);
+		else if (v->plain)
+			text_printf(&cases,
+			            "case %d: conv_plain_pixels%s(%d, true, s, x, w, iy, ix, tile); break;\n"
+			            "%s: conv_plain_pixels%s(%d, false, s, x, w, iy, ix, tile); break;\n",
+			            i, of, i, tile_case(k, -i, -v->ur), of, i);
+		else
+			text_printf(&cases, "%s: conv_pixels%s(%d, s, x, w, iy, ix, %stile); break;\n",
+			            tile_case(k, i, v->ur), of, i, args);
+	}
+	return cases.text;
+}
+
+// What stands in the functions of a tile that fetches what comes next: 6 keys of both templates,
+// the last two of which are those of conv_tile.c.in alone.
+static void ahead_keys(const Conv *v, TemplateKey *keys)
+{
+	static const TemplateKey none[] = {{"far", ""},   {"ahead", ""},     {"fetch", ""},
+	                                   {"story", ""}, {"tap_ahead", ""}, {"tap_place", ""}};
+	static const TemplateKey point[] = {
+		{"far", "_ahead"},
+		{"ahead", " const float *ahead, int64_t step,"},
+		{"fetch", "if (split == 1)\n\tPD_PREFETCH(ahead + (block + c) * step);"},
+		{"story", "// Where they are many, what lies at ahead + c * step is fetched meanwhile."},
+	};
+	static const TemplateKey tile[] = {
+		{"far", "_ahead"},
+		{"ahead", " const float *ahead, int64_t step,"},
+		{"fetch", "PD_PREFETCH(ahead + c * next_ahead);"},
+		{"story", "// What lies at ahead + c * next_ahead is fetched meanwhile."},
+		{"tap_ahead", ", const float *ahead, int64_t next_ahead"},
+		{"tap_place", ", ahead + (c * s->kh * s->kw + ky * s->kw + kx) * step, "
+	                  "s->kh * s->kw * step"},
+	};
+	const TemplateKey *from = !*v->ahead ? none : v->point ? point : tile;
+	memcpy(keys, from, (v->point ? 4 : 6) * sizeof *keys);
 }
 
 static bool tile_helper(Conv *v, int nv)
 {
 	KernelFunc *k = v->k;
-	Text cases;
-	text_init(&cases, k->arena);
-	int sums = v->ur * nv;
-	for (int i = 1; i <= v->ur; i++) {
-		int split = v->point ? tile_split(i, nv) : 1;
-		sums = split * i * nv > sums ? split * i * nv : sums;
-		const char *of = arena_printf(k->arena, "%dx%dof%d_s%" PRId64, v->ur, nv, v->q,
-		                              v->stride[1]);
-		if (v->point)
-			text_printf(&cases, "%s: conv_points_%s(%d, %d, x, plane, channels, w, tile); break;\n",
-			            tile_case(k, i, v->ur), of, i, split);
-		else if (v->plain)
-			text_printf(&cases,
-			            "case %d: conv_plain_pixels_%s(%d, true, s, x, w, iy, ix, tile); break;\n"
-			            "%s: conv_plain_pixels_%s(%d, false, s, x, w, iy, ix, tile); break;\n",
-			            i, of, i, tile_case(k, -i, -v->ur), of, i);
-		else
-			text_printf(&cases, "%s: conv_pixels_%s(%d, s, x, w, iy, ix, tile); break;\n",
-			            tile_case(k, i, v->ur), of, i);
-	}
-	const TemplateKey keys[] = {
+	int sums;
+	const char *cases = tile_cases(v, nv, &sums);
+	TemplateKey keys[14] = {
 		{"nv", tile_int(k, nv)},
 		{"q", tile_int(k, v->q)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"ur", tile_int(k, v->ur)},
 		{"stride", tile_int(k, v->stride[1])},
-		{"cases", cases.text},
+		{"cases", cases},
 		{"sums", tile_int(k, sums)},
 		{"step", tile_int(k, v->stride[1] * v->lanes)},
-		{"pixel", nv > 1 ? arena_printf(k->arena, "i / %d", nv) : "i"},
-		{"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"},
 	};
-	const int nkey = v->plain ? 7 : v->point ? 10 : 8;
-	const char *macros = v->point ? "prefetch.c" : v->plain ? "unknown.c" : NULL;
-	if (macros && !kernel_helper(k, macros, 0, NULL))
+	ahead_keys(v, keys + 8);
+	if (v->point) {
+		keys[12] = (TemplateKey){"pixel", nv > 1 ? arena_printf(k->arena, "i / %d", nv) : "i"};
+		keys[13] = (TemplateKey){
+			"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"};
+	}
+	const char *name = v->plain ? "conv_plain.c" : v->point ? "conv_point.c" : "conv_tile.c";
+	if ((v->point || *v->ahead) && !kernel_helper(k, "prefetch.c", 0, NULL))
 		return false;
-	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)), nkey, keys);
+	if (v->plain && !kernel_helper(k, "unknown.c", 0, NULL))
+		return false;
+	return kernel_helper(k, name, v->plain ? 7 : COUNT_OF(keys), keys);
 }
 
-const char *conv_point_function(KernelFunc *k, int height, int nv, int q)
+const char *conv_point_function(KernelFunc *k, int height, int nv, int q, const char *ahead)
 {
-	Conv v = {.k = k, .lanes = k->target->lanes, .ur = height, .q = q, .point = true};
+	Conv v = {
+		.k = k, .lanes = k->target->lanes, .ur = height, .q = q, .point = true, .ahead = ahead};
 	v.stride[1] = 1;
-	return tile_helper(&v, nv) ? arena_printf(k->arena, "conv_point_%dx%dof%d_s1", height, nv, q)
-	                           : NULL;
+	return tile_helper(&v, nv)
+	           ? arena_printf(k->arena, "%s_%dx%dof%d_s1", tile_name(&v), height, nv, q)
+	           : NULL;
 }
 
 // `name * scale - less`, without what says nothing.
@@ -97,15 +146,16 @@ static const char *tile_call(Conv *v, int nv)
 	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
 	if (v->flat)
 		return arena_printf(
-			a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter, tile);\n", head,
-			v->lanes, v->lanes, v->channels);
+			a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter%s, tile);\n", head,
+			v->lanes, v->lanes, v->channels, v->ahead);
 	if (v->point)
-		return arena_printf(
-			a,
-			"%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64 ", filter, tile);\n",
-			head, scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes, v->channels);
-	return arena_printf(a, "%s&shape, image, filter, %s, %s, tile);\n", head,
-	                    scaled(v, "row", v->stride[0], v->pad[0]), column);
+		return arena_printf(a,
+		                    "%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64
+		                    ", filter%s, tile);\n",
+		                    head, scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes,
+		                    v->channels, v->ahead);
+	return arena_printf(a, "%s&shape, image, filter, %s, %s%s, tile);\n", head,
+	                    scaled(v, "row", v->stride[0], v->pad[0]), column, v->ahead);
 }
 
 static const char *tile_calls(Conv *v)
@@ -181,6 +231,37 @@ static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
 	                         .open = v->flat && bytes >= OPEN});
 }
 
+// What tiles fetch of the next group of weights, `groups` of them; NULL after a diagnostic.
+static const char *ahead_of(const Conv *v, int64_t groups, const Dim *across, int64_t block)
+{
+	KernelFunc *k = v->k;
+	const Dim *down = v->out->dims[2];
+	const int64_t depth = v->channels * v->kh * v->kw;
+	if (v->plain || v->groups > 1 || groups < 2 ||
+	    !ahead_pays(groups * depth * v->q * (int64_t)sizeof(float)))
+		return "";
+	const Dim *pixels = v->flat ? across : dim_mul(k->ctx, down, across);
+	const Dim *tiles = tile_count(k, across, v->ur);
+	if (!v->flat)
+		tiles = dim_mul(k->ctx, down, tiles);
+	Ahead a = {.first = v->flat ? "first" : "(row * columns + first)",
+	           .extent = v->flat ? "columns" : "(rows * columns)",
+	           .depth = tile_int(k, depth),
+	           .tiles = dim_is_const(pixels) ? tiles->value : 0,
+	           .width = v->q};
+	if (block && v->flat) {
+		a.first = "(first - from)";
+		a.extent = tile_int(k, block);
+		a.tiles = (block + v->ur - 1) / v->ur;
+	} else if (block) {
+		a.first = "((row - from) * columns + first)";
+		a.extent = arena_printf(k->arena, "(%" PRId64 " * columns)", block);
+		a.tiles = dim_is_const(across) ? block * ((across->value + v->ur - 1) / v->ur) : 0;
+	}
+	const char *share = ahead_share(k, &a);
+	return share ? arena_printf(k->arena, ", %s", share) : NULL;
+}
+
 // `groups`: rows of packed weights.
 static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 {
@@ -192,6 +273,9 @@ static bool conv_sizes(Conv *v, int64_t groups, ConvSizes *s)
 		return false;
 	v->ur = tile_height(k->target->conv_ur, k->target->conv_nv, v->nv);
 	const int64_t block = block_of(v, groups, v->flat ? across : t[2]);
+	v->ahead = ahead_of(v, groups, across, block);
+	if (!v->ahead)
+		return false;
 	*s = (ConvSizes){
 		.epilogue = epilogue,
 		.value = value,
@@ -312,7 +396,13 @@ static bool conv_print(Conv *v)
 	if (!conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
 		return false;
 	const char *calls = tile_calls(v), *loops = group_calls(k, &s.loops, v->out_blocks, v->nv);
+	const int64_t next = v->channels * v->kh * v->kw * v->q;
 	const TemplateKey keys[] = {
+		{"next", *v->ahead ? arena_printf(k->arena,
+	                                      "const float *next = group + 1 < %" PRId64
+	                                      " ? filter + %" PRId64 " : filter;",
+	                                      (v->out_blocks + v->nv - 1) / v->nv, next)
+	                       : ""},
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
 		{"nv", tile_int(k, v->nv)},
 		{"loops", loops},
@@ -374,7 +464,7 @@ static bool conv_read(Conv *v)
 
 bool kernel_conv_emit(KernelFunc *k)
 {
-	Conv v = {.k = k, .lanes = k->target->lanes};
+	Conv v = {.k = k, .lanes = k->target->lanes, .ahead = ""};
 	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)))
 		return false;
 	return tile_prelude(k) &&

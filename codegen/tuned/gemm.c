@@ -3,6 +3,7 @@
 //
 // A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product
 // gets thin loops around it with its sizes as constants and its epilogue over the finished tile.
+#include "codegen/nest/ahead.h"
 #include "codegen/nest/blocks.h"
 
 #include <inttypes.h>
@@ -22,6 +23,7 @@ typedef struct Gemm {
 	bool sum_is_named;        // since the epilogue reads it more than once
 	bool turned;              // a has its last two axes the other way round
 	const char *rows, *panel; // where a tile of a, and a panel of b begin, in the calls for a tile
+	const char *ahead; // arguments in those: what a tile fetches of the next panel; "": nothing
 	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
 	             // in it; 0: shared
 } Gemm;
@@ -64,14 +66,23 @@ static bool tile_helper(Gemm *g, int nv)
 	for (int rows = 1; rows <= g->mr; rows++) {
 		int split = tile_split(rows, nv);
 		sums = split * rows * nv > sums ? split * rows * nv : sums;
-		text_printf(&cases, "%s: %s_rows_%dof%d(%d, %d, a, lda, panel, k, out, ldo); break;\n",
-		            tile_case(k, rows, g->mr), g->name, nv, g->nr, rows, split);
+		text_printf(&cases, "%s: %s_rows_%dof%d(%d, %d, a, lda, panel, k%s, out, ldo); break;\n",
+		            tile_case(k, rows, g->mr), g->name, nv, g->nr, rows, split,
+		            *g->ahead ? ", ahead, step" : "");
 	}
 	// Where sum i goes: with one vector in a row, i is the row.
 	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);
 	const char *column = nv == 1 ? "" : arena_printf(k->arena, " + i %% %d * %d", nv, g->lanes);
+	const char *fetched = *g->ahead
+	                          ? arena_printf(k->arena, " const %s *ahead, int64_t step,", g->type)
+	                          : "";
 	const TemplateKey rows[] = {
 		{"gemm", g->name},
+		{"ahead", fetched},
+		{"story",
+	     *g->ahead ? "// Where they are many, what lies at ahead + p * step is fetched meanwhile."
+	               : ""},
+		{"fetch", *g->ahead ? "if (split == 1)\n\tPD_PREFETCH(ahead + p * step);" : ""},
 		{"type", g->type},
 		{"v", g->v},
 		{"rows", tile_int(k, g->mr)},
@@ -88,11 +99,9 @@ static bool tile_helper(Gemm *g, int nv)
 	};
 	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
 		return false;
-	const TemplateKey tile[] = {{"gemm", g->name},
-	                            {"type", g->type},
-	                            {"nv", tile_int(k, nv)},
-	                            {"nr", tile_int(k, g->nr)},
-	                            {"cases", cases.text}};
+	const TemplateKey tile[] = {{"gemm", g->name},          {"ahead", fetched},
+	                            {"type", g->type},          {"nv", tile_int(k, nv)},
+	                            {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
 	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
 }
 
@@ -105,8 +114,8 @@ static const char *tile_call(const Gemm *g, int nv, const char *out, const char 
 		return arena_printf(a, "%s_rows_%dof%d(%d, %d, %s, %s, %s, K, %s, %s);", g->name, nv, g->nr,
 		                    g->inlined, tile_split(g->inlined, nv), g->rows, lda, g->panel, out,
 		                    ldo);
-	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, %s, %s, K, %s, %s);", g->name, nv,
-	                    g->nr, g->rows, lda, g->panel, out, ldo);
+	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, %s, %s, K%s, %s, %s);", g->name, nv,
+	                    g->nr, g->rows, lda, g->panel, g->ahead, out, ldo);
 }
 
 // Whether all panels are full, which one thread goes through: one function has them all.
@@ -310,6 +319,10 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 	if (!template_expand(g->k->ctx, &t, name, n, keys))
 		return NULL;
 	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
+	if (*g->ahead)
+		text = arena_printf(g->k->arena,
+		                    "const %s *next = n0 + %d < N ? b + (n0 + %d) * K : b;\n%s", g->type,
+		                    g->nr, g->nr, text);
 	if (!panels_are_full(g) || panel_is_one(g))
 		return text;
 	text = in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
@@ -408,6 +421,32 @@ static int64_t rows_of_block(const Gemm *g, const Dim *depth)
 	                                         .open = row > OPEN});
 }
 
+// Whether tiles fetch the next panel meanwhile: weights are many, and rows are not few.
+static bool reads_ahead(const Gemm *g, const Dim *depth)
+{
+	enum { FEW = 3 };
+	const Dim *n = g->n_dim;
+	if (g->nlead || g->inlined || !dim_is_const(n) || !dim_is_const(depth) || n->value <= g->nr)
+		return false;
+	const size_t size = dtype_size(op_operand(g->k->op, 1)->type->dtype);
+	return ahead_pays(n->value * depth->value * (int64_t)size) &&
+	       !(dim_is_const(g->m_dim) && g->m_dim->value <= FEW);
+}
+
+// The arguments that say so; NULL after a diagnostic.
+static const char *ahead_of(const Gemm *g, const Dim *depth)
+{
+	if (!reads_ahead(g, depth))
+		return "";
+	const int64_t rows = g->block ? g->block : dim_is_const(g->m_dim) ? g->m_dim->value : 0;
+	const char *share = ahead_share(g->k, &(Ahead){.first = g->block ? "(m0 - from)" : "m0",
+	                                               .extent = g->block ? tile_int(g->k, rows) : "M",
+	                                               .depth = "K",
+	                                               .tiles = (rows + g->mr - 1) / g->mr,
+	                                               .width = g->nr});
+	return share ? arena_printf(g->k->arena, ", %s", share) : NULL;
+}
+
 static bool gemm_print(Gemm *g)
 {
 	KernelFunc *k = g->k;
@@ -417,6 +456,11 @@ static bool gemm_print(Gemm *g)
 	PanelLoops loops;
 	g->m_dim = rows;
 	g->block = rows_of_block(g, op_attr(k->op, "k")->dim);
+	g->ahead = ahead_of(g, op_attr(k->op, "k")->dim);
+	if (!g->ahead)
+		return false;
+	if (*g->ahead)
+		g->name = arena_printf(a, "%s_ahead", g->name);
 	const char *m = kernel_dim(k, rows); // before calls that pass on the sizes there are
 	panel_begin(g, rows, &loops);
 	const bool full = panels_are_full(g);

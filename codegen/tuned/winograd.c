@@ -5,6 +5,7 @@
 // a tile), winograd_tile.c.in (a tile of it), winograd_input.c.in (tiles of images), and the
 // products of conv_point.c.in.
 #include "codegen/tuned/point.h"
+#include "codegen/nest/ahead.h"
 #include "codegen/nest/region.h"
 #include "ir/core/winograd.h"
 #include "lower/target/winograd.h"
@@ -190,6 +191,7 @@ static const char *loops(Conv *v)
 		{"channels", tile_int(k, v->channels)},
 		{"group", tile_int(k, v->group)},
 		{"filter", tile_int(k, numbers * v->channels * v->q)},
+		{"step", tile_int(k, ahead_step((v->group + v->height - 1) / v->height, v->q))},
 		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
 		{"nv", tile_int(k, v->nv)},
 		{"products", arena_printf(k->arena, "winograd_products_%dx%dof%d", v->height, v->nv, v->q)},
@@ -259,6 +261,6 @@ bool kernel_winograd_emit(KernelFunc *k)
 	Conv v = {.k = k, .lanes = k->target->lanes};
 	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)) || !tile_prelude(k))
 		return false;
-	const char *point = conv_point_function(k, v.height, v.nv, v.q);
+	const char *point = conv_point_function(k, v.height, v.nv, v.q, "ahead, step");
 	return point && conv_print(&v, point);
 }

@@ -1,0 +1,36 @@
+// What tiles of packed operands fetch for the next panel. Called by tuned/gemm.c, conv.c and
+// winograd.c.
+#include "codegen/nest/ahead.h"
+
+#include <inttypes.h>
+
+// All shares together are the panel and no more: there are as many as tiles, where that divides the
+// width.
+int64_t ahead_step(int64_t tiles, int64_t width)
+{
+	enum { OPEN = 8 };
+	int64_t n = tiles ? tiles : OPEN;
+	if (n > width)
+		n = width;
+	while (width % n)
+		n--;
+	return width / n;
+}
+
+const char *ahead_share(KernelFunc *k, const Ahead *a)
+{
+	const int64_t step = ahead_step(a->tiles, a->width), n = a->width / step;
+	if (!kernel_helper(k, "prefetch.c", 0, NULL))
+		return NULL;
+	if (n == 1)
+		return arena_printf(k->arena, "next, %" PRId64, step);
+	const char *by = step == 1 ? "" : arena_printf(k->arena, " * %" PRId64, step);
+	return arena_printf(k->arena, "next + %s * %" PRId64 " / %s%s * %s, %" PRId64, a->first, n,
+	                    a->extent, by, a->depth, step);
+}
+
+bool ahead_pays(int64_t bytes)
+{
+	enum { NEAR = 256 << 10 }; // in a second-level cache, from one run to the next
+	return bytes >= NEAR;
+}
