@@ -5,7 +5,7 @@ SOURCES += codegen/c/blocks.c codegen/c/compute.c codegen/c/map.c codegen/c/modu
 	codegen/c/repeat_lay.c codegen/c/repeat_names.c codegen/c/run.c codegen/c/scope.c codegen/c/share.c \
 	codegen/c/trace.c codegen/c/update.c
 SOURCES += codegen/tuned/conv.c codegen/tuned/depthwise.c codegen/tuned/filter_gradient.c \
-	codegen/tuned/gemm.c codegen/tuned/integer.c codegen/tuned/layout.c codegen/tuned/norm.c \
+	codegen/tuned/gemm.c codegen/tuned/gemm_tile.c codegen/tuned/integer.c codegen/tuned/layout.c codegen/tuned/norm.c \
 	codegen/tuned/pool_gradient.c codegen/tuned/row.c codegen/tuned/softmax.c codegen/tuned/winograd.c
 SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \

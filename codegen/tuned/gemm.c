@@ -3,120 +3,16 @@
 //
 // A shared function (gemm_tile.c.in) sums one tile for any number of rows up to mr; each product
 // gets thin loops around it with its sizes as constants and its epilogue over the finished tile.
+#include "codegen/tuned/gemm.h"
 #include "codegen/nest/ahead.h"
 #include "codegen/nest/blocks.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Gemm {
-	KernelFunc *k;
-	const char *type; // of operands and sums
-	const char *v;    // vectors of it
-	const char *name; // what functions for it begin with
-	int lanes, mr, nv, nr;
-	const Type *out;
-	int nlead;                // dims of the result in front of the rows that a panel of b serves
-	const Dim *m_dim, *n_dim; // rows of a product, columns
-	int64_t block;            // rows that meet all panels before the next rows do; 0: all
-	bool direct;              // its sums are the result
-	bool sum_is_named;        // since the epilogue reads it more than once
-	bool turned;              // a has its last two axes the other way round
-	const char *rows, *panel; // where a tile of a, and a panel of b begin, in the calls for a tile
-	const char *ahead; // arguments in those: what a tile fetches of the next panel; "": nothing
-	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
-	             // in it; 0: shared
-} Gemm;
-
 enum {
 	INLINED_WORK = 64 * 64
 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
-
-// The vectors of the panel that a step of the depth needs, as `w`, and what they add to a row: no
-// loop where there is one.
-static const char *row_weights(const Gemm *g, int nv)
-{
-	Arena *a = g->k->arena;
-	return nv == 1
-	           ? arena_printf(a, "const %s w = %s_load(panel + (p + s) * %d);", g->v, g->v, g->nr)
-	           : arena_printf(a,
-	                          "%s w[%d];\nPD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
-	                          "\tw[v] = %s_load(panel + (p + s) * %d + v * %d);",
-	                          g->v, nv, nv, g->v, g->nr, g->lanes);
-}
-
-static const char *row_products(const Gemm *g, int nv)
-{
-	if (nv == 1)
-		return arena_printf(g->k->arena,
-		                    "sum[s * rows + i] = %s_multiply_add(sum[s * rows + i], x, w);", g->v);
-	const char *sum = arena_printf(g->k->arena, "sum[(s * rows + i) * %d + v]", nv);
-	return arena_printf(g->k->arena,
-	                    "PD_UNROLL\nfor (int v = 0; v < %d; v++)\n"
-	                    "\t%s = %s_multiply_add(%s, x, w[v]);",
-	                    nv, sum, g->v, sum);
-}
-
-static bool tile_helper(Gemm *g, int nv)
-{
-	KernelFunc *k = g->k;
-	Text cases;
-	text_init(&cases, k->arena);
-	int sums = 0;
-	for (int rows = 1; rows <= g->mr; rows++) {
-		int split = tile_split(rows, nv);
-		sums = split * rows * nv > sums ? split * rows * nv : sums;
-		text_printf(&cases, "%s: %s_rows_%dof%d(%d, %d, a, lda, panel, k%s, out, ldo); break;\n",
-		            tile_case(k, rows, g->mr), g->name, nv, g->nr, rows, split,
-		            *g->ahead ? ", ahead, step" : "");
-	}
-	// Where sum i goes: with one vector in a row, i is the row.
-	const char *row = nv == 1 ? "i" : arena_printf(k->arena, "i / %d", nv);
-	const char *column = nv == 1 ? "" : arena_printf(k->arena, " + i %% %d * %d", nv, g->lanes);
-	const char *fetched = *g->ahead
-	                          ? arena_printf(k->arena, " const %s *ahead, int64_t step,", g->type)
-	                          : "";
-	const TemplateKey rows[] = {
-		{"gemm", g->name},
-		{"ahead", fetched},
-		{"story",
-	     *g->ahead ? "// Where they are many, what lies at ahead + p * step is fetched meanwhile."
-	               : ""},
-		{"fetch", *g->ahead ? "if (split == 1)\n\tPD_PREFETCH(ahead + p * step);" : ""},
-		{"type", g->type},
-		{"v", g->v},
-		{"rows", tile_int(k, g->mr)},
-		{"nv", tile_int(k, nv)},
-		{"nr", tile_int(k, g->nr)},
-		{"sums", tile_int(k, sums)},
-		{"row", row},
-		{"column", column},
-		{"weights", row_weights(g, nv)},
-		{"products", row_products(g, nv)},
-		{"turned", g->turned ? ", which are its columns," : ""},
-		{"x", g->turned ? "a[(p + s) * lda + i]" : "a[i * lda + p + s]"},
-		{"rest", arena_printf(k->arena, g->turned ? "a[p * lda + %s]" : "a[%s * lda + p]", row)},
-	};
-	if (!kernel_helper(k, "gemm_rows.c", COUNT_OF(rows), rows))
-		return false;
-	const TemplateKey tile[] = {{"gemm", g->name},          {"ahead", fetched},
-	                            {"type", g->type},          {"nv", tile_int(k, nv)},
-	                            {"nr", tile_int(k, g->nr)}, {"cases", cases.text}};
-	return g->inlined || kernel_helper(k, "gemm_tile.c", COUNT_OF(tile), tile);
-}
-
-// One tile of `cols` columns, `nv` vectors wide.
-static const char *tile_call(const Gemm *g, int nv, const char *out, const char *ldo)
-{
-	Arena *a = g->k->arena;
-	const char *lda = g->turned ? "M" : "K";
-	if (g->inlined)
-		return arena_printf(a, "%s_rows_%dof%d(%d, %d, %s, %s, %s, K, %s, %s);", g->name, nv, g->nr,
-		                    g->inlined, tile_split(g->inlined, nv), g->rows, lda, g->panel, out,
-		                    ldo);
-	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, %s, %s, K%s, %s, %s);", g->name, nv,
-	                    g->nr, g->rows, lda, g->panel, g->ahead, out, ldo);
-}
 
 // Whether all panels are full, which one thread goes through: one function has them all.
 static bool panels_are_full(const Gemm *g)
@@ -145,20 +41,21 @@ static const char *tile_calls(Gemm *g)
 {
 	KernelFunc *k = g->k;
 	if (panels_are_full(g))
-		return tile_helper(g, g->nv) ? tile_call(g, g->nv, "tile", tile_int(k, g->nr)) : NULL;
+		return gemm_tile_helper(g, g->nv) ? gemm_tile_call(g, g->nv, "tile", tile_int(k, g->nr))
+		                                  : NULL;
 	Text t;
 	text_init(&t, k->arena);
 	bool first = true;
 	for (int nv = g->nv; nv >= 1; nv--) {
 		if (!vectors_needed(g, nv))
 			continue;
-		if (!tile_helper(g, nv))
+		if (!gemm_tile_helper(g, nv))
 			return NULL;
 		if (nv > 1)
 			text_printf(&t, "%sif (cols > %d)\n\t", first ? "" : "else ", (nv - 1) * g->lanes);
 		else if (!first)
 			text_str(&t, "else\n\t");
-		text_printf(&t, "%s\n", tile_call(g, nv, "tile", tile_int(k, g->nr)));
+		text_printf(&t, "%s\n", gemm_tile_call(g, nv, "tile", tile_int(k, g->nr)));
 		first = false;
 	}
 	return t.text ? t.text : "";
@@ -338,8 +235,9 @@ static const char *sums_text(Gemm *g, const PanelLoops *loops, const char *end,
 	                            {"m_until", loops->until},
 	                            {"end", end},
 	                            {"operands", operands},
-	                            {"tile_calls", tile_call(g, g->nv, at, "N")}};
-	return tile_helper(g, g->nv) ? tiles_text(g, loops, "gemm_sums.c", COUNT_OF(keys), keys) : NULL;
+	                            {"tile_calls", gemm_tile_call(g, g->nv, at, "N")}};
+	return gemm_tile_helper(g, g->nv) ? tiles_text(g, loops, "gemm_sums.c", COUNT_OF(keys), keys)
+	                                  : NULL;
 }
 
 // Sums that go through the epilogue.
@@ -354,7 +252,7 @@ static const char *epilogues_text(Gemm *g, const PanelLoops *loops, const char *
 		return NULL;
 	if (!full && whole && g->direct)
 		direct = arena_printf(k->arena, "if (cols == %d) {\n\t%s\n\tcontinue;\n}", g->nr,
-		                      tile_call(g, g->nv, at, "N"));
+		                      gemm_tile_call(g, g->nv, at, "N"));
 	const TemplateKey keys[] = {
 		{"m_from", loops->from},
 		{"m_until", loops->until},
