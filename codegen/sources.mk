@@ -25,7 +25,7 @@ SOURCES += codegen/nest/accumulate.c codegen/nest/ahead.c codegen/nest/blocks.c 
 	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c codegen/nest/tiny.c codegen/nest/turn.c
 SOURCES += codegen/text/names.c codegen/text/parens.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
-TEXTS += codegen/c/kernels/conv.c.in \
+TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/conv_groups.c.in \
 	codegen/c/kernels/conv_plain.c.in \
 	codegen/c/kernels/conv_point.c.in \

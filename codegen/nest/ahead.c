@@ -22,11 +22,25 @@ const char *ahead_share(KernelFunc *k, const Ahead *a)
 	const int64_t step = ahead_step(a->tiles, a->width), n = a->width / step;
 	if (!kernel_helper(k, "prefetch.c", 0, NULL))
 		return NULL;
+	if (a->count)
+		return kernel_helper(k, "ahead_step.c", 0, NULL)
+		           ? arena_printf(k->arena,
+		                          "next + %s * (%" PRId64 " / step) / %s * step * %s, step",
+		                          a->first, a->width, a->extent, a->depth)
+		           : NULL;
 	if (n == 1)
 		return arena_printf(k->arena, "next, %" PRId64, step);
 	const char *by = step == 1 ? "" : arena_printf(k->arena, " * %" PRId64, step);
 	return arena_printf(k->arena, "next + %s * %" PRId64 " / %s%s * %s, %" PRId64, a->first, n,
 	                    a->extent, by, a->depth, step);
+}
+
+const char *ahead_count(KernelFunc *k, const Ahead *a)
+{
+	return a->count
+	           ? arena_printf(k->arena, "const int64_t step = pd_ahead_step(%s, %" PRId64 ");\n",
+	                          a->count, a->width)
+	           : "";
 }
 
 bool ahead_pays(int64_t bytes)

@@ -7,9 +7,10 @@
 #include "codegen/func/func.h"
 
 // The tiles of a panel, in C: `first` is where the one at hand begins, of `extent`; there are
-// `tiles` of them, 0: an open number. A panel has `depth` steps of `width` elements.
+// `tiles` of them, 0: an open number, which a run counts as `count`, or which is large where that
+// is NULL. A panel has `depth` steps of `width` elements.
 typedef struct Ahead {
-	const char *first, *extent, *depth;
+	const char *first, *extent, *depth, *count;
 	int64_t tiles, width;
 } Ahead;
 
@@ -20,6 +21,9 @@ int64_t ahead_step(int64_t tiles, int64_t width);
 // step p of the depth, of the panel that the variable `next` points at. Emits PD_PREFETCH; NULL
 // after a diagnostic.
 const char *ahead_share(KernelFunc *k, const Ahead *a);
+
+// The statement that sets `step` where a run counts the tiles; "": where it is known.
+const char *ahead_count(KernelFunc *k, const Ahead *a);
 
 // Whether panels of so many bytes, all together, are worth it: fewer stay in a near cache.
 bool ahead_pays(int64_t bytes);

@@ -216,14 +216,12 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 	if (!template_expand(g->k->ctx, &t, name, n, keys))
 		return NULL;
 	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
-	if (*g->ahead)
-		text = arena_printf(g->k->arena,
-		                    "const %s *next = n0 + %d < N ? b + (n0 + %d) * K : b;\n%s", g->type,
-		                    g->nr, g->nr, text);
+	text = arena_printf(g->k->arena, "%s%s", g->next, text);
 	if (!panels_are_full(g) || panel_is_one(g))
-		return text;
+		return arena_printf(g->k->arena, "%s%s", g->count, text);
 	text = in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
 	               text, "}\n");
+	text = arena_printf(g->k->arena, "%s%s", g->count, text);
 	return g->block ? block_loop(g->k, "M", g->block, text) : text;
 }
 
@@ -331,18 +329,34 @@ static bool reads_ahead(const Gemm *g, const Dim *depth)
 	       !(dim_is_const(g->m_dim) && g->m_dim->value <= FEW);
 }
 
-// The arguments that say so; NULL after a diagnostic.
-static const char *ahead_of(const Gemm *g, const Dim *depth)
+// Sets what they fetch; false after a diagnostic.
+static bool ahead_set(Gemm *g, const Dim *depth)
 {
+	KernelFunc *k = g->k;
+	g->ahead = g->next = g->count = "";
 	if (!reads_ahead(g, depth))
-		return "";
-	const int64_t rows = g->block ? g->block : dim_is_const(g->m_dim) ? g->m_dim->value : 0;
-	const char *share = ahead_share(g->k, &(Ahead){.first = g->block ? "(m0 - from)" : "m0",
-	                                               .extent = g->block ? tile_int(g->k, rows) : "M",
-	                                               .depth = "K",
-	                                               .tiles = (rows + g->mr - 1) / g->mr,
-	                                               .width = g->nr});
-	return share ? arena_printf(g->k->arena, ", %s", share) : NULL;
+		return true;
+	const bool open = !dim_is_const(g->m_dim);
+	const int64_t rows = open ? 0 : g->block ? g->block : g->m_dim->value;
+	const char *extent = !g->block ? "M" : open ? "(until - from)" : tile_int(k, rows);
+	const Ahead a = {
+		.first = g->block ? "(m0 - from)" : "m0",
+		.extent = extent,
+		.depth = "K",
+		.count = open ? arena_printf(k->arena, "(%s + %d) / %d", g->block ? "until - from" : "M",
+	                                 g->mr - 1, g->mr)
+	                  : NULL,
+		.tiles = (rows + g->mr - 1) / g->mr,
+		.width = g->nr,
+	};
+	const char *share = ahead_share(k, &a);
+	if (!share)
+		return false;
+	g->ahead = arena_printf(k->arena, ", %s", share);
+	g->next = arena_printf(k->arena, "const %s *next = n0 + %d < N ? b + (n0 + %d) * K : b;\n",
+	                       g->type, g->nr, g->nr);
+	g->count = ahead_count(k, &a);
+	return true;
 }
 
 static bool gemm_print(Gemm *g)
@@ -354,8 +368,7 @@ static bool gemm_print(Gemm *g)
 	PanelLoops loops;
 	g->m_dim = rows;
 	g->block = rows_of_block(g, op_attr(k->op, "k")->dim);
-	g->ahead = ahead_of(g, op_attr(k->op, "k")->dim);
-	if (!g->ahead)
+	if (!ahead_set(g, op_attr(k->op, "k")->dim))
 		return false;
 	if (*g->ahead)
 		g->name = arena_printf(a, "%s_ahead", g->name);
