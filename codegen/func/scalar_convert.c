@@ -94,7 +94,10 @@ const char *constant_expression(Scalars *s, const Op *op)
 		return complex_of(s->k->arena, t, scalar_float(s->k->arena, dtype_part(t->dtype), v->f));
 	if (v->kind == ATTR_FLOAT && t->kind == TY_SCALAR && dtype_is_float(t->dtype))
 		return scalar_float(s->k->arena, t->dtype, v->f);
-	return number_literal(s, t, v->kind == ATTR_FLOAT ? int_from_double(v->f) : v->i);
+	int64_t whole = v->kind != ATTR_FLOAT
+	                    ? v->i
+	                    : whole_from_double(t->kind == TY_SCALAR ? t->dtype : DT_I64, v->f);
+	return number_literal(s, t, whole);
 }
 
 const char *from_index_expression(Scalars *s, const Op *op)

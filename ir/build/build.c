@@ -126,7 +126,7 @@ Value *build_scalar_f(Builder *b, DType t, double v)
 	const Type *type = type_scalar(b->ctx, t);
 	Op *op = op_new(b->ctx, OP_LOOP_CONSTANT, b->loc, 1, &type, 0, NULL, 0, 0);
 	bool whole = !dtype_is_float(t) && !dtype_is_complex(t);
-	int64_t n = t == DT_BOOL ? v != 0 : int_from_double(v); // a part of one is true
+	int64_t n = t == DT_BOOL ? v != 0 : whole_from_double(t, v); // a part of one is true
 	op_set_attr(op, "value", whole ? attr_int(b->ctx, n) : attr_float(b->ctx, v));
 	builder_insert(b, op);
 	return op_result(op, 0);

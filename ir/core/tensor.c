@@ -119,6 +119,13 @@ int64_t int_from_double(double v)
 	return v >= -9223372036854775808.0 && v < 9223372036854775808.0 ? (int64_t)v : INT64_MIN;
 }
 
+int64_t whole_from_double(DType t, double v)
+{
+	if (t == DT_I64)
+		return int_from_double(v);
+	return v > -0x1p31 - 1 && v < 0x1p31 ? (int64_t)v : INT32_MIN;
+}
+
 int64_t tensor_get_i(const Tensor *t, int64_t i)
 {
 	switch (t->dtype) {
@@ -142,7 +149,7 @@ void tensor_set_f(Tensor *t, int64_t i, double v)
 	case DT_C64: ((float *)t->data)[2 * i] = (float)v; break;
 	case DT_C128: ((double *)t->data)[2 * i] = v; break;
 	case DT_BOOL: ((uint8_t *)t->data)[i] = v != 0; break;
-	default: tensor_set_i(t, i, int_from_double(v)); break;
+	default: tensor_set_i(t, i, whole_from_double(t->dtype, v)); break;
 	}
 }
 

@@ -26,6 +26,9 @@ void tensor_set_f(Tensor *t, int64_t i, double v); // rounds to the dtype
 void tensor_set_i(Tensor *t, int64_t i, int64_t v);
 int64_t int_from_double(
 	double v); // towards 0; INT64_MIN for what does not fit, as processors have it
+// As C converts to t: what does not fit in i64 (or in i32, for everything narrower, which then
+// wraps) is its smallest.
+int64_t whole_from_double(DType t, double v);
 float half_to_float(uint16_t h);
 uint16_t float_to_half(float f); // round to nearest even
 float bf16_to_float(uint16_t h);

@@ -61,7 +61,9 @@ bool define_hook_searchsorted(Builder *b, Op *op, Value **results)
 		Value *mid = index_div(&n.b, index_add(&n.b, start, end), two);
 		at[s->type->rank - 1] = mid;
 		Value *x = scalar_cast(&n.b, load_or(&n.b, open, zero, s, at), t);
-		Value *behind = apply2(&n.b, right ? OP_PD_LESS_EQUAL : OP_PD_LESS_THAN, x, v);
+		Value *behind = apply2(&n.b, right ? OP_PD_GREATER_THAN : OP_PD_LESS_THAN, x, v);
+		if (right)
+			behind = apply1(&n.b, OP_PD_LOGICAL_NOT, behind);
 		start = index_where(&n.b, pred_and(&n.b, open, behind), index_plus(&n.b, mid, 1), start);
 		end = index_where(&n.b, pred_and(&n.b, open, apply1(&n.b, OP_PD_LOGICAL_NOT, behind)), mid,
 		                  end);

@@ -73,8 +73,26 @@ static void first_difference(Builder *b, Value *rows, Value *i, Value *j, Value 
 	*y = load(b, rows, (Value *const[]){j, column});
 }
 
+// Whether NaN may stand among single elements.
+static bool may_be_nan(const Value *rows)
+{
+	return dtype_is_float(rows->type->dtype) && dim_is(rows->type->dims[1], 1);
+}
+
+// Whether row i, a NaN, is the same as row j all the same. As Paddle's ordered sets have it, the
+// first of all is the same as everything, and others are nothing; without order each is a row of
+// its own.
+static Value *same_nan(Builder *b, Value *rows, Value *i, Value *j, bool sorted)
+{
+	Value *zero = index_const(b, 0);
+	if (!sorted)
+		return index_equal(b, i, j);
+	Value *first = load(b, rows, (Value *const[]){zero, zero});
+	return apply2(b, OP_PD_NOT_EQUAL, first, first);
+}
+
 // For every row the position of the first row that is equal to it.
-static Value *first_equals(Builder *b, Value *rows)
+static Value *first_equals(Builder *b, Value *rows, bool sorted)
 {
 	const Dim *count = rows->type->dims[0];
 	Value *x, *y;
@@ -82,6 +100,8 @@ static Value *first_equals(Builder *b, Value *rows)
 	Nest r = reduce_open(&n.b, "argmax", DT_I64, 1, &count);
 	first_difference(&r.b, rows, n.at[0], r.at[0], &x, &y);
 	Value *same = apply2(&r.b, OP_PD_EQUAL, x, y);
+	if (may_be_nan(rows))
+		same = apply2(&r.b, OP_PD_LOGICAL_OR, same, same_nan(&r.b, rows, n.at[0], r.at[0], sorted));
 	return nest_close(&n, reduce_close(&r, scalar_cast(&r.b, same, DT_I32)));
 }
 
@@ -131,6 +151,18 @@ static Value *rows_at_places(Builder *b, Value *places, const char *kind, const 
 	return nest_close(&n, reduce_close(&r, arg ? scalar_cast(&r.b, here, DT_I32) : here));
 }
 
+// The places, -1 for a row that is not equal to what is there (NaN): it is not counted.
+static Value *counted_places(Builder *b, Value *rows, Value *firsts, Value *places)
+{
+	Nest n = nest_open(b, places->type);
+	Value *first = index_from_data(&n.b, load(&n.b, firsts, n.at), rows->type->dims[0], false);
+	Value *zero = index_const(&n.b, 0);
+	Value *x = load(&n.b, rows, (Value *const[]){n.at[0], zero});
+	Value *y = load(&n.b, rows, (Value *const[]){first, zero});
+	return nest_close(&n, index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, x, y),
+	                                  load(&n.b, places, n.at), build_scalar_f(&n.b, DT_I64, -1)));
+}
+
 // The slices of x that were first at each place.
 static Value *first_slices(Builder *b, Op *op, Value *indices)
 {
@@ -152,12 +184,15 @@ static Value *first_slices(Builder *b, Op *op, Value *indices)
 
 bool define_hook_unique(Builder *b, Op *op, Value **results)
 {
-	Value *rows = slices_of(b, op), *firsts = rows ? first_equals(b, rows) : NULL;
-	Value *places = firsts ? places_of(b, rows, firsts, op_bool(op, "is_sorted", true)) : NULL;
-	if (!places || !bind_count(b, firsts, op->results[COUNTS].type->dims[0]))
+	bool sorted = op_bool(op, "is_sorted", true);
+	Value *rows = slices_of(b, op), *firsts = rows ? first_equals(b, rows, sorted) : NULL;
+	Value *places = firsts ? places_of(b, rows, firsts, sorted) : NULL, *counted = places;
+	if (places && sorted && may_be_nan(rows))
+		counted = counted_places(b, rows, firsts, places);
+	if (!counted || !bind_count(b, firsts, op->results[COUNTS].type->dims[0]))
 		return false;
-	results[INDICES] = rows_at_places(b, places, "argmax", op->results[INDICES].type);
-	results[COUNTS] = rows_at_places(b, places, "sum", op->results[COUNTS].type);
+	results[INDICES] = rows_at_places(b, counted, "argmax", op->results[INDICES].type);
+	results[COUNTS] = rows_at_places(b, counted, "sum", op->results[COUNTS].type);
 	results[INVERSE] = tensor_cast(b, places, op->results[INVERSE].type->dtype);
 	results[OUT] = results[INDICES] ? first_slices(b, op, results[INDICES]) : NULL;
 	return results[OUT] && results[COUNTS] && results[INVERSE];
@@ -205,7 +240,8 @@ bool define_hook_reindex_graph(Builder *b, Op *op, Value **results)
 	const Type *src = op->results[SRC].type, *nodes = op->results[NODES].type;
 	const Dim *n = x->type->dims[0], *shape[] = {dim_add(c, n, src->dims[0]), dim_const(c, 1)};
 	Value *both = parts[1] ? tensor_concat(b, 2, parts, 0) : NULL;
-	Value *rows = tensor_reshape(b, both, 2, shape), *firsts = rows ? first_equals(b, rows) : NULL;
+	Value *rows = tensor_reshape(b, both, 2, shape),
+		  *firsts = rows ? first_equals(b, rows, false) : NULL;
 	Value *places = firsts ? places_of(b, rows, firsts, false) : NULL;
 	if (!places || !bind_count(b, firsts, nodes->dims[0]))
 		return false;

@@ -128,10 +128,7 @@ static Value *number_value(Eval *e, double v, const Type *like)
 		return build(e->b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(c, int_from_double(v)),
 		             "type", attr_type(c, like), NULL);
 	if (!dtype_is_float(like->dtype) && !dtype_is_complex(like->dtype))
-		v = like->dtype == DT_BOOL ? v != 0
-		    : v > 9.2e18           ? 9.2e18
-		    : v < -9.2e18          ? -9.2e18
-		                           : trunc(v);
+		v = like->dtype == DT_BOOL ? v != 0 : trunc(v);
 	if (like->kind == TY_SCALAR)
 		return build_scalar_f(e->b, like->dtype, v);
 	return build_full(e->b, type_tensor(c, like->dtype, 0, NULL, 0), v);

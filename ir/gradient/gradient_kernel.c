@@ -3,6 +3,7 @@
 #include "ir/gradient/gradient.h"
 #include "ir/infer/geometry.h"
 
+#include <float.h>
 #include <string.h>
 
 // ---- scatter ------------------------------------------------------------------------------------
@@ -133,8 +134,11 @@ static Value *scan_exponentials(GradientJob *g, Value *dv, int axis)
 {
 	Value *x = op_operand(g->op, 0), *out = op_result(g->op, 0), *at[MAX_RANK], *later;
 	Nest n = nest_open(g->b, x->type), r = open_later(&n, g->op, axis, at, &later);
-	Value *part = apply1(&r.b, OP_PD_EXP,
-	                     tensor_sub(&r.b, load(&r.b, x, n.at), load(&r.b, out, at)));
+	// an infinity in front of all others is no part of any sum
+	const double lowest = x->type->dtype == DT_F64 ? -DBL_MAX : -FLT_MAX;
+	Value *sum = apply2(&r.b, OP_PD_MAXIMUM, build_scalar_f(&r.b, x->type->dtype, lowest),
+	                    load(&r.b, out, at));
+	Value *part = apply1(&r.b, OP_PD_EXP, tensor_sub(&r.b, load(&r.b, x, n.at), sum));
 	Value *term = tensor_mul(&r.b, load(&r.b, dv, at), part);
 	Value *zero = build_scalar_f(&r.b, x->type->dtype, 0);
 	return nest_close(&n, reduce_close(&r, index_where(&r.b, later, term, zero)));

@@ -252,6 +252,14 @@ static bool resolve_str_value(Op *op)
 	return true;
 }
 
+// As an element of type t: what does not fit wraps.
+static const Dim *known_whole(Context *c, DType t, int64_t v)
+{
+	Tensor *element = tensor_new(c->arena, t, 0, NULL);
+	tensor_set_i(element, 0, v);
+	return dim_const(c, tensor_get_i(element, 0));
+}
+
 // A value that every element has: known when it is a whole number and the elements are few.
 static void full_known(Op *op, const Type *t)
 {
@@ -263,9 +271,10 @@ static void full_known(Op *op, const Type *t)
 	if (!dtype_is_int(t->dtype) || !type_const_numel(t, &n) || n > MAX_KNOWN)
 		return;
 	if (given)
-		v = value_known(given, &have) == 1 ? have[0] : NULL;
+		v = dtype_size(t->dtype) >= 4 && value_known(given, &have) == 1 ? have[0] : NULL;
 	else if (a && (a->kind != ATTR_FLOAT || (a->f > -9e15 && a->f < 9e15)))
-		v = dim_const(op->ctx, a->kind == ATTR_FLOAT ? (int64_t)a->f : a->i);
+		v = known_whole(op->ctx, t->dtype,
+		                a->kind == ATTR_FLOAT ? whole_from_double(t->dtype, a->f) : a->i);
 	for (int64_t i = 0; i < n; i++)
 		known[i] = v;
 	if (v)
@@ -359,8 +368,9 @@ bool infer_hook_assign_value(Op *op)
 		return op_error(op, "%d values for %lld elements", values ? values->n : 0,
 		                (long long)numel);
 	for (int i = 0; dtype_is_int(t) && i < numel && numel <= MAX_KNOWN; i++)
-		known[i] = dim_const(c, values->kind == ATTR_INTS ? values->ints[i]
-		                                                  : int_from_double(values->floats[i]));
+		known[i] = known_whole(c, t,
+		                       values->kind == ATTR_INTS ? values->ints[i]
+		                                                 : whole_from_double(t, values->floats[i]));
 	if (dtype_is_int(t) && numel <= MAX_KNOWN)
 		infer_set_known(op, 0, (int)numel, known);
 	return infer_result_shape(op, 0, t, n, shape);

@@ -268,21 +268,11 @@ static int64_t floor_remainder(int64_t a, int64_t b)
 	return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// Out of range, and NaN, give the smallest integer of the type that the processor converts to: i64,
-// or i32 for everything narrower (and then wrap).
-static int64_t float_to_whole(DType to, double v)
-{
-	v = trunc(v);
-	if (to == DT_I64)
-		return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
-	return v >= -0x1p31 && v < 0x1p31 ? (int64_t)v : INT32_MIN;
-}
-
 // Integer powers are computed in double and rounded; out of range gives the smallest, as
 // conversions do.
 static int64_t whole_power(DType t, int64_t a, int64_t b)
 {
-	return float_to_whole(t, rint(pow((double)a, (double)b)));
+	return whole_from_double(t, rint(pow((double)a, (double)b)));
 }
 
 // Multiplied out, which wraps; 1 over it, towards 0, where the power is negative.
@@ -415,7 +405,7 @@ static bool cast_lanes(DType from, DType to, int n, Lane *out, const Lane *const
 	} else if (dtype_is_float(to)) {
 		FLOAT(f ? A.f : (double)A.i);
 	} else {
-		WHOLE(f ? float_to_whole(to, A.f) : A.i);
+		WHOLE(f ? whole_from_double(to, A.f) : A.i);
 	}
 }
 

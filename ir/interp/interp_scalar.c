@@ -78,7 +78,7 @@ static bool compile_constant(Program *p, const Op *op)
 	if (dtype_is_float(t) || dtype_is_complex(t))
 		v.f = f;
 	else
-		v.i = a->kind == ATTR_FLOAT ? int_from_double(f) : a->i;
+		v.i = a->kind == ATTR_FLOAT ? whole_from_double(dtype_part(t), f) : a->i;
 	Lane lanes[8] = {v};
 	lanes_round(dtype_part(t), 1, lanes);
 	int reg = register_new(p, &op->results[0], 0);
