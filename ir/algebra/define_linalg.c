@@ -389,20 +389,32 @@ bool define_hook_slogdeterminant(Builder *b, Op *op, Value **results)
 }
 
 // How many singular values (or sizes of eigenvalues) are over the tolerance.
+// x in the shape of these dims and a last one.
+static Value *with_last(Builder *b, Value *x, int rank, const Dim *const *dims, const Dim *last)
+{
+	const Dim *shape[MAX_RANK];
+	if (!x || rank >= MAX_RANK)
+		return NULL;
+	memcpy(shape, dims, sizeof *shape * (size_t)rank);
+	shape[rank] = last;
+	return tensor_reshape(b, x, rank + 1, shape);
+}
+
 bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
 	bool hermitian = op_bool(op, "hermitian", false);
 	const Type *t = matrix_type(op, 0, hermitian);
-	const int64_t last[] = {1};
+	int64_t last[] = {1};
 	Value *u, *s, *v, *given = op_operand(op, 1), *x = t ? matrices_of(b, op_operand(op, 0)) : NULL;
 	if (!x || !(hermitian ? matrices_eigen(b, x, &s, &u) : matrices_svd(b, x, false, &u, &s, &v)))
 		return false;
 	s = hermitian ? apply1(b, OP_PD_ABS, s) : s;
 	Value *limit = tensor_number(b, t->dtype, op_number(op, "tol"));
 	if (given) {
-		const Dim *batch[] = {type_numel(c, given->type), dim_const(c, 1)};
-		limit = tensor_cast(b, tensor_reshape(b, given, 2, batch), t->dtype);
+		limit = tensor_cast(b, given, t->dtype);
+		s = with_last(b, s, t->rank - 2, t->dims, s->type->dims[1]);
+		limit = with_last(b, limit, given->type->rank, given->type->dims, dim_const(c, 1));
 	} else if (op_bool(op, "use_default_tol", true)) {
 		const Dim *size = dim_max(c, x->type->dims[1], x->type->dims[2]);
 		Nest n = nest_open(b, type_tensor(c, t->dtype, 0, NULL, 0));
@@ -411,12 +423,13 @@ bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 			&n, tensor_mul(&n.b, eps, scalar_from_index(&n.b, index_dim(&n.b, size), t->dtype)));
 		limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last), part);
 	}
-	Value *counts = limit ? build2(b, OP_PD_GREATER_THAN, s, limit, NULL) : NULL;
+	Value *counts = s && limit ? build2(b, OP_PD_GREATER_THAN, s, limit, NULL) : NULL;
+	last[0] = -1;
 	DType whole = op_dtype(op, "dtype", DT_I32);
 	Value *count = counts ? build1(b, OP_PD_SUM, tensor_cast(b, counts, whole), "axis",
 	                               attr_ints(c, 1, last), "dtype", attr_dtype(c, whole), NULL)
 	                      : NULL;
-	results[0] = matrices_back(b, count, t, 2);
+	results[0] = given ? count : matrices_back(b, count, t, 2);
 	return results[0] != NULL;
 }
 

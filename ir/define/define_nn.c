@@ -270,32 +270,3 @@ bool define_hook_prelu(Builder *b, Op *op, Value **results)
 	results[0] = up && down ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
 	return results[0] != NULL;
 }
-
-// ---- sines of positions -------------------------------------------------------------------------
-
-// x [n x positions x size]: the first half of a position gets sines, the second cosines.
-bool define_hook_position_encoding(Builder *b, Op *op, Value **results)
-{
-	const Type *t = infer_rank(op, 0, 3);
-	if (!t)
-		return false;
-	if (!dim_is_const(t->dims[2]) || t->dims[2]->value % 2)
-		return op_error(op, "the last axis must have an even size that is known");
-	const int64_t half = t->dims[2]->value / 2;
-	Nest n = nest_open(b, t);
-	Value *size = index_const(&n.b, half), *first = index_less(&n.b, n.at[2], size);
-	Value *k = scalar_from_index(&n.b, index_mod(&n.b, n.at[2], size), DT_F64);
-	Value *place = scalar_from_index(&n.b, n.at[1], DT_F64);
-	Value *step = build_scalar_f(&n.b, DT_F64, 10000);
-	if (half > 1)
-		step = apply2(&n.b, OP_PD_ELEMENTWISE_POW, step,
-		              tensor_div(&n.b, k, build_scalar_f(&n.b, DT_F64, (double)(half - 1))));
-	Value *angle = scalar_cast(&n.b, tensor_div(&n.b, place, step), t->dtype);
-	Value *wave = index_where(&n.b, first, apply1(&n.b, OP_PD_SIN, angle),
-	                          apply1(&n.b, OP_PD_COS, angle));
-	Value *own = tensor_mul(&n.b, load(&n.b, op_operand(op, 0), n.at),
-	                        build_scalar_f(&n.b, t->dtype, op_number(op, "alpha")));
-	wave = tensor_mul(&n.b, wave, build_scalar_f(&n.b, t->dtype, op_number(op, "beta")));
-	results[0] = nest_close(&n, tensor_add(&n.b, own, wave));
-	return results[0] != NULL;
-}

@@ -57,7 +57,13 @@ static void nms_open_apart(Nms *s, Value *boxes, Value *scores, Value *num)
 {
 	Builder *b = s->b;
 	const Dim *const dims[] = {dim_const(s->ctx, 1), s->c, s->m, dim_const(s->ctx, 4)};
-	num = tensor_reshape(b, tensor_cast(b, num, DT_I64), 1, &s->n);
+	if (num) {
+		num = tensor_reshape(b, tensor_cast(b, num, DT_I64), 1, &s->n);
+	} else {
+		Nest r = nest_open(b, type_tensor(s->ctx, DT_I64, 1, &s->n, 0));
+		Value *rows = sequence_length(&r.b, op_operand_named(s->op, "scores_lod"), r.at[0], s->m);
+		num = nest_close(&r, scalar_from_index(&r.b, rows, DT_I64));
+	}
 	s->ends = num ? build1(b, OP_PD_CUMSUM, num, "axis", attr_int(s->ctx, 0), NULL) : NULL;
 	if (!s->ends)
 		return;

@@ -22,7 +22,7 @@ static bool check_boxes(Op *op, const Type *boxes, const Type *scores)
 	bool apart = scores->rank == 2;
 	if (scores->rank != 3 && !(apart && op->code == OP_PD_MULTICLASS_NMS3))
 		return op_error(op, "scores of rank %d", scores->rank);
-	if (apart && !op_operand_named(op, "rois_num"))
+	if (apart && !op_operand_named(op, "rois_num") && !op_operand_named(op, "scores_lod"))
 		return op_error(op, "scores of rank 2 need the number of rows of each image");
 	if (boxes->dtype != scores->dtype || (boxes->dtype != DT_F32 && boxes->dtype != DT_F64))
 		return op_error(op, "boxes and scores must both be f32 or both be f64");
@@ -53,7 +53,10 @@ bool infer_hook_multiclass_nms(Op *op)
 	if (op_int(op, "nms_top_k", -1) == 0 || op_int(op, "keep_top_k", -1) == 0)
 		return op_error(op, "no boxes are to be kept");
 	Value *num = op_operand_named(op, "rois_num");
-	const Dim *images = scores->rank == 2 ? type_numel(c, num->type) : scores->dims[0];
+	const Dim *images = scores->rank == 3 ? scores->dims[0]
+	                    : num             ? type_numel(c, num->type)
+	                          : dim_sub(c, op_operand_named(op, "scores_lod")->type->dims[0],
+	                                    dim_const(c, 1));
 	// Without an index, nothing found is the one number -1.
 	bool wanted = op->code != OP_PD_MULTICLASS_NMS3 || op_bool(op, "index_wanted", true);
 	const Dim *six = dim_const(c, 6),

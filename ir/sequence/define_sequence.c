@@ -313,3 +313,43 @@ Value *log_sum_exp(Builder *b, Value *const *x, int n)
 	}
 	return tensor_add(b, most, apply1(b, OP_PD_LOG, sum));
 }
+
+// ---- sines of positions -------------------------------------------------------------------------
+
+// How many rows come before this one in its sequence.
+static Value *place_in_sequence(Builder *b, Value *lod, Value *row, const Dim *rows)
+{
+	Value *start = sequence_start(b, lod, sequence_of_row(b, lod, row), rows);
+	return index_sub(b, row, start);
+}
+
+// x [n x positions x size], or rows of sequences: the first half of a position gets sines, the
+// second cosines.
+bool define_hook_position_encoding(Builder *b, Op *op, Value **results)
+{
+	Value *lod = op_operand_named(op, "x_lod");
+	const Type *t = infer_rank(op, 0, lod ? 2 : 3);
+	if (!t)
+		return false;
+	const int last = t->rank - 1;
+	if (!dim_is_const(t->dims[last]) || t->dims[last]->value % 2)
+		return op_error(op, "the last axis must have an even size that is known");
+	const int64_t half = t->dims[last]->value / 2;
+	Nest n = nest_open(b, t);
+	Value *size = index_const(&n.b, half), *first = index_less(&n.b, n.at[last], size);
+	Value *k = scalar_from_index(&n.b, index_mod(&n.b, n.at[last], size), DT_F64);
+	Value *place = scalar_from_index(
+		&n.b, lod ? place_in_sequence(&n.b, lod, n.at[0], t->dims[0]) : n.at[1], DT_F64);
+	Value *step = build_scalar_f(&n.b, DT_F64, 10000);
+	if (half > 1)
+		step = apply2(&n.b, OP_PD_ELEMENTWISE_POW, step,
+		              tensor_div(&n.b, k, build_scalar_f(&n.b, DT_F64, (double)(half - 1))));
+	Value *angle = scalar_cast(&n.b, tensor_div(&n.b, place, step), t->dtype);
+	Value *wave = index_where(&n.b, first, apply1(&n.b, OP_PD_SIN, angle),
+	                          apply1(&n.b, OP_PD_COS, angle));
+	Value *own = tensor_mul(&n.b, load(&n.b, op_operand(op, 0), n.at),
+	                        build_scalar_f(&n.b, t->dtype, op_number(op, "alpha")));
+	wave = tensor_mul(&n.b, wave, build_scalar_f(&n.b, t->dtype, op_number(op, "beta")));
+	results[0] = nest_close(&n, tensor_add(&n.b, own, wave));
+	return results[0] != NULL;
+}
