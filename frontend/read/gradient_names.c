@@ -166,6 +166,18 @@ static bool may_belong(const Paddle__OpDesc *gradient, const Paddle__OpDesc *of,
 	return !strcmp(of->type, type) && gradient_likeness(gradient, of, true) > 0;
 }
 
+// The gradient of foo and bar names foo_grad and bar_grad where its operator names these two.
+static bool names_gradients(const Paddle__OpAttr *a, const Paddle__OpAttr *of)
+{
+	size_t n;
+	bool same = a->type == PADDLE__ATTR_KIND__STRINGS && of->type == a->type &&
+	            of->n_strings == a->n_strings;
+	for (size_t i = 0; same && i < a->n_strings; i++)
+		same = name_ends_with(a->strings[i], "_grad", &n) && strlen(of->strings[i]) == n &&
+		       !memcmp(a->strings[i], of->strings[i], n);
+	return same;
+}
+
 const char *gradient_objection(Context *c, const Paddle__OpDesc *d, size_t n,
                                Paddle__OpDesc *const *before)
 {
@@ -184,8 +196,9 @@ const char *gradient_objection(Context *c, const Paddle__OpDesc *d, size_t n,
 			return why;
 		for (size_t k = 0; k < n && attr_is_read(map, a->name); k++) {
 			of = may_belong(d, before[k], type) ? attr_find(before[k], a->name) : NULL;
-			same |= of && attr_same(a, of);
-			other |= of && !attr_same(a, of);
+			bool alike = of && (attr_same(a, of) || names_gradients(a, of));
+			same |= alike;
+			other |= of && !alike;
 		}
 		if (other && !same)
 			return arena_printf(c->arena, "attribute '%s' is not that of its forward operator '%s'",

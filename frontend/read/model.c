@@ -271,6 +271,20 @@ static bool is_json(const uint8_t *data, size_t size)
 	return at < size && data[at] == '{' && (at + 1 == size || data[at + 1] != BLOCK_NUMBER);
 }
 
+// The gradient of foo2 is foo_grad2 at times; here it is foo2_grad, as that of every other
+// operator.
+static void name_second_gradients(Context *c, const Paddle__ProgramDesc *p)
+{
+	static const char end[] = "_grad2";
+	for (size_t b = 0; b < p->n_blocks; b++)
+		for (size_t i = 0; i < p->blocks[b]->n_ops; i++) {
+			Paddle__OpDesc *d = p->blocks[b]->ops[i];
+			size_t n = strlen(d->type), k = sizeof end - 1;
+			if (n > k && !strcmp(d->type + n - k, end))
+				d->type = arena_printf(c->arena, "%.*s2_grad", (int)(n - k), d->type);
+		}
+}
+
 Paddle__ProgramDesc *model_read(Context *c, const char *path)
 {
 	size_t size;
@@ -294,5 +308,8 @@ Paddle__ProgramDesc *model_read(Context *c, const char *path)
 		report_unreadable(c, path, data, size);
 		return NULL;
 	}
-	return check_program(c, p, path) ? p : NULL;
+	if (!check_program(c, p, path))
+		return NULL;
+	name_second_gradients(c, p);
+	return p;
 }
