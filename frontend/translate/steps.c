@@ -15,13 +15,13 @@
 
 // ---- assign: another name for a value -------------------------------------------------------
 
-static bool assign_create(OpJob *j)
+bool assign_create(OpJob *j)
 {
 	j->op = NULL;
 	return true;
 }
 
-static bool assign_record(OpJob *j)
+bool assign_record(OpJob *j)
 {
 	const char *out = job_output(j, 0, 0);
 	Value *v = j->operands[0];
@@ -367,6 +367,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "set_value", .inputs = set_value_inputs},
 	{.hook = "full_int_array", .create = int_array_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
+	{.hook = "share", .create = assign_create, .record = share_record},
 	{.hook = "array_read", .inputs = array_read_inputs},
 	{.hook = "array_element", .inputs = array_element_inputs},
 	{.hook = "array_slice", .create = array_slice_create},

@@ -8,6 +8,9 @@
 // One operator by the entry of this legacy type.
 bool translate_as(OpJob *j, const char *type);
 
+OpStep assign_create, assign_record;
+OpStep share_record; // shares.c
+
 // ---- elementwise.c -----------------------------------------------------------------------------
 OpStep elementwise_inputs, of_whole_inputs, angle_inputs;
 OpStep keep_nan_create, equal_create, equal_sizes_create;
