@@ -388,7 +388,6 @@ bool define_hook_slogdeterminant(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// How many singular values (or sizes of eigenvalues) are over the tolerance.
 // x in the shape of these dims and a last one.
 static Value *with_last(Builder *b, Value *x, int rank, const Dim *const *dims, const Dim *last)
 {
@@ -400,6 +399,7 @@ static Value *with_last(Builder *b, Value *x, int rank, const Dim *const *dims, 
 	return tensor_reshape(b, x, rank + 1, shape);
 }
 
+// How many singular values (or sizes of eigenvalues) are over the tolerance.
 bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
