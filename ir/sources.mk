@@ -5,7 +5,7 @@ SOURCES += ir/base/arena.c ir/base/cut.c ir/base/diag.c ir/base/keywords.c ir/ba
 SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/infer.c \
 	ir/build/infer_math.c ir/build/infer_rule.c ir/build/nest.c ir/build/select.c ir/build/stretch.c
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_equal.c ir/core/dim_poly.c ir/core/dim_range.c ir/core/dim_together.c \
-           ir/core/op.c \
+           ir/core/op.c ir/core/op_attr.c ir/core/op_clone.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
 SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
 	ir/define/define_functions.c ir/define/define_fused.c \

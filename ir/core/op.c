@@ -1,5 +1,6 @@
-// Operations, values, use lists, blocks and regions. Use lists change only through op_set_operand.
-#include "ir/base/map.h"
+// Operations, values, use lists, blocks and regions: making, placing and walking them. Use lists change
+// only through op_set_operand. All of pdcc stands on it; attributes are in op_attr.c, copies in
+// op_clone.c.
 #include "ir/base/vec.h"
 #include "ir/core/core.h"
 
@@ -202,16 +203,6 @@ Op *op_remake(Op *op, int nresult, const Type *const *types, int noperand, Value
 	return with;
 }
 
-bool op_contains(const Op *op, enum OpCode code)
-{
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (const Op *inner = b->first; inner; inner = inner->next)
-				if (inner->code == code || op_contains(inner, code))
-					return true;
-	return false;
-}
-
 Op *op_parent(const Op *op)
 {
 	return op->block && op->block->region ? op->block->region->op : NULL;
@@ -234,123 +225,59 @@ bool op_is_before(const Op *a, const Op *b)
 	return false;
 }
 
-// ---- attributes ---------------------------------------------------------------------------------
+// ---- walks --------------------------------------------------------------------------------------
 
-static int attr_position(const Op *op, const char *name, bool *found)
+bool op_contains(const Op *op, enum OpCode code)
 {
-	for (int i = 0; i < op->nattr; i++) {
-		int order = strcmp(op->attrs[i].name, name);
-		*found = order == 0;
-		if (order >= 0)
-			return i;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (inner->code == code || op_contains(inner, code))
+					return true;
+	return false;
+}
+
+bool op_reads_any(const Op *op, bool (*so)(const Value *v, const void *arg), const void *arg)
+{
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && so(op_operand(op, i), arg))
+			return true;
+	for (int r = 0; r < op->nregion; r++)
+		for (const Block *b = op->regions[r].first; b; b = b->next)
+			for (const Op *inner = b->first; inner; inner = inner->next)
+				if (op_reads_any(inner, so, arg))
+					return true;
+	return false;
+}
+
+bool op_walk(Op *op, bool (*visit)(Op *, void *), void *arg)
+{
+	for (int r = 0; r < op->nregion; r++) {
+		for (Block *b = op->regions[r].first; b; b = b->next) {
+			for (Op *inner = b->first, *next; inner; inner = next) {
+				next = inner->next;
+				if (!visit(inner, arg))
+					return false;
+				// An erased operation has no regions left to walk.
+				if (!op_walk(inner, visit, arg))
+					return false;
+			}
+		}
 	}
-	*found = false;
-	return op->nattr;
-}
-
-const Attr *op_attr(const Op *op, const char *name)
-{
-	bool found;
-	int i = attr_position(op, name, &found);
-	return found ? op->attrs[i].attr : NULL;
-}
-
-int op_attrs_given(const Op *op, size_t n, const char *const *names, NamedAttr *out)
-{
-	int given = 0;
-	for (size_t i = 0; i < n; i++)
-		if (op_attr(op, names[i]))
-			out[given++] = (NamedAttr){names[i], op_attr(op, names[i])};
-	return given;
-}
-
-void op_set_attr(Op *op, const char *name, const Attr *a)
-{
-	bool found;
-	int at = attr_position(op, name, &found);
-	if (found && a) {
-		op->attrs[at].attr = a;
-		return;
-	}
-	if (found) {
-		memmove(op->attrs + at, op->attrs + at + 1,
-		        (size_t)(op->nattr - at - 1) * sizeof *op->attrs);
-		op->nattr--;
-		return;
-	}
-	if (!a)
-		return;
-	NamedAttr *attrs = NEW_ARRAY(op->ctx->arena, (size_t)op->nattr + 1, NamedAttr);
-	if (op->nattr) {
-		memcpy(attrs, op->attrs, (size_t)at * sizeof *attrs);
-		memcpy(attrs + at + 1, op->attrs + at, (size_t)(op->nattr - at) * sizeof *attrs);
-	}
-	attrs[at] = (NamedAttr){context_str(op->ctx, name), a};
-	op->attrs = attrs;
-	op->nattr++;
-}
-
-int64_t op_int(const Op *op, const char *name, int64_t otherwise)
-{
-	const Attr *a = op_attr(op, name);
-	return a && a->kind == ATTR_INT ? a->i : otherwise;
-}
-
-bool index_constant(const Value *v, int64_t *at)
-{
-	if (!v || !v->def || v->def->code != OP_LOOP_CONSTANT || v->type->kind != TY_INDEX)
-		return false;
-	const Attr *a = op_attr(v->def, "value");
-	*at = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
 	return true;
 }
 
-bool op_bool(const Op *op, const char *name, bool otherwise)
+bool op_stops_gradient(const Op *op)
 {
-	const Attr *a = op_attr(op, name);
-	return a && (a->kind == ATTR_BOOL || a->kind == ATTR_INT) ? a->i != 0 : otherwise;
+	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient && op_operand(op, 0) &&
+	       !op_operand(op, 0)->stop_gradient;
 }
 
-double op_float(const Op *op, const char *name, double otherwise)
-{
-	const Attr *a = op_attr(op, name);
-	if (a && a->kind == ATTR_INT)
-		return (double)a->i;
-	return a && a->kind == ATTR_FLOAT ? a->f : otherwise;
-}
-
-const char *op_str(const Op *op, const char *name, const char *otherwise)
-{
-	const Attr *a = op_attr(op, name);
-	return a && a->kind == ATTR_STR ? a->s : otherwise;
-}
-
-DType op_dtype(const Op *op, const char *name, DType otherwise)
-{
-	const Attr *a = op_attr(op, name);
-	return a && a->kind == ATTR_DTYPE ? (DType)a->i : otherwise;
-}
-
-int op_ints(const Op *op, const char *name, int64_t *out, int max)
-{
-	const Attr *a = op_attr(op, name);
-	if (!a || a->kind != ATTR_INTS || a->n > max)
-		return -1;
-	for (int i = 0; i < a->n; i++)
-		out[i] = a->ints[i];
-	return a->n;
-}
-
-// ---- values and blocks --------------------------------------------------------------------------
+// ---- values -------------------------------------------------------------------------------------
 
 bool value_used(const Value *v)
 {
 	return v->uses != NULL;
-}
-
-bool value_is_constant(const Value *v)
-{
-	return v->def && v->def->info->traits & TRAIT_CONSTANT;
 }
 
 int value_use_count(const Value *v)
@@ -359,22 +286,6 @@ int value_use_count(const Value *v)
 	for (const Use *u = v->uses; u; u = u->next)
 		n++;
 	return n;
-}
-
-bool op_attrs_equal(const Op *a, const Op *b)
-{
-	if (a->nattr != b->nattr)
-		return false;
-	for (int i = 0; i < a->nattr; i++)
-		if (a->attrs[i].name != b->attrs[i].name || a->attrs[i].attr != b->attrs[i].attr)
-			return false;
-	return true;
-}
-
-bool op_stops_gradient(const Op *op)
-{
-	return op->code == OP_PD_ASSIGN && op->results[0].stop_gradient && op_operand(op, 0) &&
-	       !op_operand(op, 0)->stop_gradient;
 }
 
 bool value_is_stack(const Value *v)
@@ -407,6 +318,43 @@ Op *value_op(const Value *v)
 {
 	return v->def ? v->def : v->block && v->block->region ? v->block->region->op : NULL;
 }
+
+// ---- constants ----------------------------------------------------------------------------------
+
+bool value_is_constant(const Value *v)
+{
+	return v->def && v->def->info->traits & TRAIT_CONSTANT;
+}
+
+bool index_constant(const Value *v, int64_t *at)
+{
+	if (!v || !v->def || v->def->code != OP_LOOP_CONSTANT || v->type->kind != TY_INDEX)
+		return false;
+	const Attr *a = op_attr(v->def, "value");
+	*at = a->kind == ATTR_FLOAT ? int_from_double(a->f) : a->i;
+	return true;
+}
+
+static Tensor *param_constant(const Op *get)
+{
+	const char *name = op_str(get, "name", "");
+	return param_is_written(get->ctx, name) ? NULL : param_get(get->ctx, name);
+}
+
+Tensor *value_constant(const Value *v)
+{
+	const Op *op = v ? v->def : NULL;
+	if (!op)
+		return NULL;
+	if (op->code == OP_BUILTIN_GET_PARAMETER)
+		return param_constant(op);
+	const Attr *a = op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
+	// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's
+	// users.
+	return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
+}
+
+// ---- blocks -------------------------------------------------------------------------------------
 
 Block *block_new(Context *c, Region *r)
 {
@@ -449,143 +397,4 @@ Op *module_find(Op *module, enum OpCode code, const char *name)
 		if (op->code == code && !strcmp(op_str(op, "name", ""), name))
 			return op;
 	return NULL;
-}
-
-// ---- cloning and walking ------------------------------------------------------------------------
-
-// Of values, and of blocks.
-struct ValueMap {
-	PointerMap map;
-};
-
-ValueMap *value_map_new(Arena *a)
-{
-	ValueMap *m = NEW(a, ValueMap);
-	pointer_map_init(&m->map, a);
-	return m;
-}
-
-ValueMap *value_map_copy(const ValueMap *m)
-{
-	ValueMap *copy = NEW(m->map.arena, ValueMap);
-	copy->map = pointer_map_copy(&m->map);
-	return copy;
-}
-
-void value_map_set(ValueMap *m, const Value *from, Value *to)
-{
-	pointer_map_set(&m->map, from, to);
-}
-
-Value *value_map_get(const ValueMap *m, Value *from)
-{
-	if (!m || !from)
-		return from;
-	const void *to = pointer_map_get(&m->map, from);
-	return to || pointer_map_has(&m->map, from) ? (Value *)(uintptr_t)to : from;
-}
-
-static void value_copy_notes(Value *to, const Value *from)
-{
-	value_name_like(from, to);
-	to->known = from->known;
-	to->nknown = from->nknown;
-}
-
-static void region_clone(Context *c, const Region *from, Region *to, ValueMap *m)
-{
-	for (const Block *b = from->first; b; b = b->next) {
-		Block *copy = block_new(c, to);
-		pointer_map_set(&m->map, b, copy);
-		for (int i = 0; i < b->narg; i++) {
-			Value *arg = block_add_arg(c, copy, b->args[i]->type);
-			value_copy_notes(arg, b->args[i]);
-			value_map_set(m, b->args[i], arg);
-		}
-	}
-	Block *copy = to->first;
-	for (const Block *b = from->first; b; b = b->next, copy = copy->next) {
-		for (const Op *op = b->first; op; op = op->next)
-			op_append(copy, op_clone(c, op, m));
-	}
-}
-
-Op *op_clone(Context *c, const Op *op, ValueMap *m)
-{
-	const Type **types = NEW_ARRAY(c->arena, (size_t)op->nresult, const Type *);
-	Value **operands = NEW_ARRAY(c->arena, (size_t)op->noperand, Value *);
-	for (int i = 0; i < op->nresult; i++)
-		types[i] = op->results[i].type;
-	for (int i = 0; i < op->noperand; i++)
-		operands[i] = value_map_get(m, op->operands[i].value);
-	Op *copy = op_new(c, op->code, op->loc, op->nresult, types, op->noperand, operands, op->nregion,
-	                  op->nsucc);
-	if (!m)
-		m = value_map_new(c->arena);
-	for (int i = 0; i < op->nresult; i++) {
-		value_copy_notes(&copy->results[i], &op->results[i]);
-		value_map_set(m, &op->results[i], &copy->results[i]);
-	}
-	for (int i = 0; i < op->nsucc; i++) {
-		copy->succs[i] = op->succs[i];
-		const void *block = pointer_map_get(&m->map, op->succs[i].block);
-		if (block)
-			copy->succs[i].block = (Block *)(uintptr_t)block;
-	}
-	copy->nattr = op->nattr;
-	copy->attrs = NEW_ARRAY(c->arena, (size_t)op->nattr, NamedAttr);
-	if (op->nattr)
-		memcpy(copy->attrs, op->attrs, (size_t)op->nattr * sizeof *op->attrs);
-	for (int i = 0; i < op->nregion; i++)
-		region_clone(c, &op->regions[i], &copy->regions[i], m);
-	return copy;
-}
-
-bool op_reads_any(const Op *op, bool (*so)(const Value *v, const void *arg), const void *arg)
-{
-	for (int i = 0; i < op->noperand; i++)
-		if (op_operand(op, i) && so(op_operand(op, i), arg))
-			return true;
-	for (int r = 0; r < op->nregion; r++)
-		for (const Block *b = op->regions[r].first; b; b = b->next)
-			for (const Op *inner = b->first; inner; inner = inner->next)
-				if (op_reads_any(inner, so, arg))
-					return true;
-	return false;
-}
-
-bool op_walk(Op *op, bool (*visit)(Op *, void *), void *arg)
-{
-	for (int r = 0; r < op->nregion; r++) {
-		for (Block *b = op->regions[r].first; b; b = b->next) {
-			for (Op *inner = b->first, *next; inner; inner = next) {
-				next = inner->next;
-				if (!visit(inner, arg))
-					return false;
-				// An erased operation has no regions left to walk.
-				if (!op_walk(inner, visit, arg))
-					return false;
-			}
-		}
-	}
-	return true;
-}
-
-static Tensor *param_constant(const Op *get)
-{
-	const char *name = op_str(get, "name", "");
-	return param_is_written(get->ctx, name) ? NULL : param_get(get->ctx, name);
-}
-
-Tensor *value_constant(const Value *v)
-{
-	const Op *op = v ? v->def : NULL;
-	if (!op)
-		return NULL;
-	if (op->code == OP_BUILTIN_GET_PARAMETER)
-		return param_constant(op);
-	const Attr *a = op->code == OP_BUILTIN_CONSTANT ? op_attr(op, "value") : NULL;
-	// An Attr's tensor is immutable; so is what callers get here, const is dropped for Tensor's
-	// users.
-	return a && a->kind == ATTR_TENSOR ? (Tensor *)a->tensor : NULL;
 }

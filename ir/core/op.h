@@ -168,7 +168,7 @@ static inline Block *region_entry(const Region *r)
 {
 	return r->first;
 }
-// Clones op (regions included) with operands mapped through map (NULL: identity); see op.c.
+// Clones op (regions included) with operands mapped through map (NULL: identity).
 typedef struct ValueMap ValueMap;
 ValueMap *value_map_new(Arena *a);
 ValueMap *value_map_copy(const ValueMap *m);
