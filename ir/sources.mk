@@ -7,7 +7,7 @@ SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/inf
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_equal.c ir/core/dim_poly.c ir/core/dim_range.c ir/core/dim_together.c \
            ir/core/op.c ir/core/op_attr.c ir/core/op_clone.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
-SOURCES += ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
+SOURCES += ir/define/define.c ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
 	ir/define/define_functions.c ir/define/define_fused.c \
 	ir/define/define_graph.c ir/define/define_random.c \
 	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c
@@ -15,7 +15,7 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c \
 	ir/define/define_index.c ir/define/define_mutable.c ir/define/define_nn.c \
 	ir/define/define_reduce.c ir/define/define_rnn.c ir/define/define_scatter.c \
 	ir/define/define_special.c ir/define/define_tensor.c ir/define/define_train.c \
-	ir/define/define_unique.c ir/define/expr.c
+	ir/define/define_unique.c ir/define/expr.c ir/define/expr_fold.c
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_retinanet.c ir/detect/define_roi.c ir/detect/define_yolo_loss.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c

@@ -1,6 +1,6 @@
-// Operations, values, use lists, blocks and regions: making, placing and walking them. Use lists change
-// only through op_set_operand. All of pdcc stands on it; attributes are in op_attr.c, copies in
-// op_clone.c.
+// Operations, values, use lists, blocks and regions: making, placing and walking them. Use lists
+// change only through op_set_operand. All of pdcc stands on it; attributes are in op_attr.c, copies
+// in op_clone.c.
 #include "ir/base/vec.h"
 #include "ir/core/core.h"
 

@@ -1,30 +1,20 @@
 // Builds operations from the expressions of the operator table: scalar definitions, gradients and
 // compositions (ExprDef). With scalar operands it makes scalar operations for a loop region, down
-// to the primitive maps; with tensors it makes tensor operations. Also what an operation means,
-// whatever its entry has for that (op_define): for lowering and for the interpreter.
+// to the primitive maps; with tensors it makes tensor operations. define.c calls it for what an
+// operation means, gradients for the slopes in the table.
 //
 // Numbers stay numbers as long as they meet only numbers; a number gets an element type, and
 // becomes a constant, when it meets a value. So attributes select branches (`approximate ? a : b`)
 // at no cost.
 #include "ir/build/build.h"
 #include "ir/build/infer.h"
-#include "ir/build/nest.h"
-#include "ir/define/define.h"
+#include "ir/define/expr.h"
 #include "ir/text/text.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { MAX_ARGS = 64, MAX_DEFINITIONS = 16 };
-
-// What a node of an expression stands for.
-typedef struct Term {
-	enum { TERM_NONE, TERM_VALUE, TERM_NUMBER, TERM_ATTR } kind;
-	Value *value;
-	double number;
-	bool is_int;
-	const Attr *attr;
-} Term;
 
 typedef struct Eval {
 	Builder *b;
@@ -46,17 +36,12 @@ static bool eval_error(const Eval *e, const char *fmt, const char *what)
 	return false;
 }
 
-static Term number_term(double v, bool is_int)
-{
-	return (Term){.kind = TERM_NUMBER, .number = v, .is_int = is_int};
-}
-
 static Term attr_term(const Attr *a)
 {
 	switch (a->kind) {
-	case ATTR_FLOAT: return number_term(a->f, false);
+	case ATTR_FLOAT: return expr_number(a->f, false);
 	case ATTR_INT:
-	case ATTR_BOOL: return number_term((double)a->i, true);
+	case ATTR_BOOL: return expr_number((double)a->i, true);
 	default: return (Term){.kind = TERM_ATTR, .attr = a};
 	}
 }
@@ -110,7 +95,7 @@ static bool eval_name(Eval *e, int node, Term *out)
 	else if (x && x->attr)
 		*out = attr_term(x->attr);
 	else if (!strcmp(name, "true") || !strcmp(name, "false"))
-		*out = number_term(name[0] == 't', true);
+		*out = expr_number(name[0] == 't', true);
 	else if (!x && dtype_from_name(name, strlen(name), &dtype))
 		*out = (Term){.kind = TERM_ATTR, .attr = attr_dtype(e->b->ctx, dtype)};
 	else
@@ -203,35 +188,6 @@ static bool eval_list(Eval *e, const Expr *x, Term *out)
 
 // ---- folding ------------------------------------------------------------------------------------
 
-static bool fold_binary(enum OpCode code, const Term *a, const Term *b, Term *out)
-{
-	double x = a->number, y = b->number;
-	bool ints = a->is_int && b->is_int;
-	switch (code) {
-	case OP_PD_ADD: *out = number_term(x + y, ints); return true;
-	case OP_PD_SUBTRACT: *out = number_term(x - y, ints); return true;
-	case OP_PD_MULTIPLY: *out = number_term(x * y, ints); return true;
-	case OP_PD_DIVIDE: *out = number_term(x / y, false); return !ints;
-	case OP_PD_LESS_THAN: *out = number_term(x < y, true); return true;
-	case OP_PD_LESS_EQUAL: *out = number_term(x <= y, true); return true;
-	case OP_PD_GREATER_THAN: *out = number_term(x > y, true); return true;
-	case OP_PD_GREATER_EQUAL: *out = number_term(x >= y, true); return true;
-	case OP_PD_EQUAL: *out = number_term(x == y, true); return true;
-	case OP_PD_NOT_EQUAL: *out = number_term(x != y, true); return true;
-	default: return false;
-	}
-}
-
-static bool fold_unary(enum OpCode code, const Term *a, Term *out)
-{
-	switch (code) {
-	case OP_PD_NEGATIVE: *out = number_term(-a->number, a->is_int); return true;
-	case OP_PD_LOGICAL_NOT: *out = number_term(a->number == 0, true); return true;
-	case OP_PD_SQRT: *out = number_term(sqrt(a->number), false); return true;
-	default: return false;
-	}
-}
-
 // The lazy ones: `c ? a : b`, `a && b`, `a || b` with a constant first argument. *done says whether
 // it was.
 static bool eval_lazy(Eval *e, const Expr *x, Term *out, bool *done)
@@ -253,48 +209,6 @@ static bool eval_lazy(Eval *e, const Expr *x, Term *out, bool *done)
 		return true;
 	}
 	return eval_node(e, x->args[1], out);
-}
-
-// A call on numbers alone, or a comparison of other attributes. False: not folded.
-static bool fold_call(const Expr *x, const Term *args, Term *out)
-{
-	bool numbers = true, attrs = true;
-	for (int i = 0; i < x->nargs; i++) {
-		numbers &= args[i].kind == TERM_NUMBER;
-		attrs &= args[i].kind == TERM_ATTR;
-	}
-	if (x->code == OP_PD_CAST && x->nargs > 0 &&
-	    args[0].kind == TERM_NUMBER) { // takes the type of what it meets
-		*out = args[0];
-		return true;
-	}
-	if (attrs && x->nargs == 2 && (x->code == OP_PD_EQUAL || x->code == OP_PD_NOT_EQUAL)) {
-		*out = number_term((args[0].attr == args[1].attr) == (x->code == OP_PD_EQUAL), true);
-		return true;
-	}
-	if (!numbers)
-		return false;
-	return (x->nargs == 2 && fold_binary(x->code, &args[0], &args[1], out)) ||
-	       (x->nargs == 1 && fold_unary(x->code, &args[0], out));
-}
-
-// x * 1, and x + 0 of whole numbers (of others it would lose the sign of zero).
-static bool drop_neutral(const Expr *x, const Term *args, Term *out)
-{
-	for (int i = 0; i < 2 && x->nargs == 2; i++) {
-		const Term *v = &args[i], *number = &args[1 - i];
-		if (v->kind != TERM_VALUE || number->kind != TERM_NUMBER)
-			continue;
-		const Type *t = v->value->type;
-		bool whole = t->kind == TY_INDEX || dtype_is_int(t->dtype);
-		if ((x->code == OP_PD_MULTIPLY && number->number == 1 &&
-		     (whole || dtype_is_float(t->dtype))) ||
-		    (x->code == OP_PD_ADD && number->number == 0 && whole)) {
-			*out = *v;
-			return true;
-		}
-	}
-	return false;
 }
 
 // ---- calls --------------------------------------------------------------------------------------
@@ -373,19 +287,18 @@ static bool settle_numbers(Eval *e, Call *call, Value **values)
 	return true;
 }
 
-static const Attr *call_find_attr(const Call *call, const char *name)
+static const Attr *find_attr(int n, const NamedAttr *attrs, const char *name)
 {
-	for (int i = 0; i < call->nattr; i++)
-		if (!strcmp(call->attrs[i].name, name))
-			return call->attrs[i].attr;
+	for (int i = 0; i < n; i++)
+		if (!strcmp(attrs[i].name, name))
+			return attrs[i].attr;
 	return NULL;
 }
 
-// What a definition of `info` sees: operands, and attributes (default when not set) unless
-// overridden.
-static int make_env(Context *c, const OpInfo *info, int noperand, Value *const *operands,
-                    const Call *call, const Op *op, EnvEntry *env)
+int expr_env(Context *c, const OpInfo *info, int noperand, Value *const *operands, int nattr,
+             const NamedAttr *attrs, const EnvEntry **out)
 {
+	EnvEntry *env = NEW_ARRAY(c->arena, (size_t)(info->noperand + info->nattr) + 1, EnvEntry);
 	int n = 0;
 	for (int i = 0; i < info->noperand; i++)
 		env[n++] = (EnvEntry){info->operands[i].name, i < noperand ? operands[i] : NULL, NULL};
@@ -393,22 +306,21 @@ static int make_env(Context *c, const OpInfo *info, int noperand, Value *const *
 		const AttrInfo *a = &info->attrs[i];
 		int over = a->operand ? op_info_operand(info, a->operand) : -1;
 		Value *value = over >= 0 && over < noperand ? operands[over] : NULL;
-		const Attr *attr = op ? op_attr(op, a->name) : call_find_attr(call, a->name);
+		const Attr *attr = find_attr(nattr, attrs, a->name);
 		if (!attr && a->fallback)
 			attr = attr_parse(c, a->kind, a->fallback);
 		env[n++] = (EnvEntry){a->name, value, value ? NULL : attr};
 	}
+	*out = env;
 	return n;
 }
 
 // A map that is no primitive, on scalars: its own definition in its place.
 static Value *call_expand(Eval *e, const Call *call, Value *const *values)
 {
-	const OpInfo *info = call->info;
-	EnvEntry *env = NEW_ARRAY(e->b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1,
-	                          EnvEntry);
-	int n = make_env(e->b->ctx, info, call->noperand, values, call, NULL, env);
-	return build_expr_at(e->b, info->scalar, n, env, e->depth + 1);
+	const EnvEntry *env;
+	int n = expr_env(e->b->ctx, call->info, call->noperand, values, call->nattr, call->attrs, &env);
+	return build_expr_at(e->b, call->info->scalar, n, env, e->depth + 1);
 }
 
 static bool is_element(const Value *v)
@@ -419,7 +331,7 @@ static bool is_element(const Value *v)
 static Value *build_call(Eval *e, const Call *call, Value *const *values)
 {
 	if (call->info->code == OP_PD_CAST) {
-		const Attr *to = call_find_attr(call, "dtype");
+		const Attr *to = find_attr(call->nattr, call->attrs, "dtype");
 		if (values[0]->type->kind != TY_INDEX && to && (DType)to->i == values[0]->type->dtype)
 			return values[0];
 	}
@@ -454,7 +366,7 @@ static bool eval_call(Eval *e, const Expr *x, Term *out)
 	for (int i = 0; i < x->nargs; i++)
 		if (!left_out(e, x, i) && !eval_node(e, x->args[i], &args[i]))
 			return false;
-	if (fold_call(x, args, out) || drop_neutral(x, args, out))
+	if (expr_fold(x, args, out) || expr_drop_neutral(x, args, out))
 		return true;
 	Call *call = NEW(e->b->ctx->arena, Call);
 	call->info = &op_table[x->code];
@@ -471,7 +383,7 @@ static bool eval_node(Eval *e, int node, Term *out)
 	bool ok = true;
 	if (memo->kind == TERM_NONE) {
 		switch (x->kind) {
-		case EX_NUMBER: *memo = number_term(x->number, x->is_int); break;
+		case EX_NUMBER: *memo = expr_number(x->number, x->is_int); break;
 		case EX_NAME: ok = eval_name(e, node, memo); break;
 		case EX_STRING:
 			*memo = (Term){.kind = TERM_ATTR, .attr = attr_str(e->b->ctx, x->name)};
@@ -515,67 +427,7 @@ Value *build_expr(Builder *b, const ExprDef *def, int nenv, const EnvEntry *env)
 	return build_expr_at(b, def, nenv, env, 0);
 }
 
-int op_env(const Op *op, const EnvEntry **out)
-{
-	EnvEntry *env = NEW_ARRAY(op->ctx->arena, (size_t)(op->info->noperand + op->info->nattr) + 1,
-	                          EnvEntry);
-	Value **operands = NEW_ARRAY(op->ctx->arena, (size_t)op->noperand + 1, Value *);
-	for (int i = 0; i < op->noperand; i++)
-		operands[i] = op_operand(op, i);
-	*out = env;
-	return make_env(op->ctx, op->info, op->noperand, operands, NULL, op, env);
-}
-
-Value *build_map_scalar(Builder *b, const Op *op, Value *const *x)
-{
-	const OpInfo *info = op->info;
-	if (info->scalar) {
-		EnvEntry *env = NEW_ARRAY(b->ctx->arena, (size_t)(info->noperand + info->nattr) + 1,
-		                          EnvEntry);
-		return build_expr(b, info->scalar, make_env(b->ctx, info, op->noperand, x, NULL, op, env),
-		                  env);
-	}
-	Op *element = build_op(b, op->code, op->noperand, x, op->nattr, op->attrs);
-	return element ? op_result(element, 0) : NULL;
-}
-
-// The element of `tensor` that meets position `at` of a result, under broadcasting aligned at the
-// last axis.
-static Value *load_broadcast(Nest *n, Value *tensor, const Type *result)
-{
-	Value *at[MAX_RANK];
-	const Type *t = tensor->type;
-	for (int d = 0; d < t->rank; d++) {
-		int to = result->rank - t->rank + d;
-		if (dim_is(t->dims[d], 1) || to < 0)
-			at[d] = index_const(&n->b, 0);
-		else if (t->dims[d] == result->dims[to])
-			at[d] = n->at[to];
-		else // sizes that inference could not tell apart: this one is the result's, or 1
-			at[d] = index_min(
-				&n->b, n->at[to],
-				index_dim(&n->b, dim_sub(n->b.ctx, t->dims[d], dim_const(n->b.ctx, 1))));
-	}
-	return load(&n->b, tensor, at);
-}
-
-static bool define_map(Builder *b, Op *op, Value **results)
-{
-	const Type *type = op->results[0].type;
-	Value **elements = NEW_ARRAY(b->ctx->arena, (size_t)op->noperand + 1, Value *);
-	Nest n = nest_open(b, type);
-	for (int i = 0; i < op->noperand; i++) {
-		Value *v = op_operand(op, i);
-		if (v && !(elements[i] = load_broadcast(&n, v, type)))
-			return false;
-	}
-	Value *element = build_map_scalar(&n.b, op, elements);
-	results[0] = element ? nest_close(&n, element) : NULL;
-	return results[0] != NULL;
-}
-
-// A composition of several results: the statements that are named after them.
-static bool build_results(Builder *b, const Op *op, int nenv, const EnvEntry *env, Value **results)
+bool expr_results(Builder *b, const Op *op, int nenv, const EnvEntry *env, Value **results)
 {
 	const ExprDef *def = op->info->compose;
 	Eval e = {.b = b, .def = def, .nenv = nenv, .env = env};
@@ -594,42 +446,4 @@ static bool build_results(Builder *b, const Op *op, int nenv, const EnvEntry *en
 		results[i] = t.value;
 	}
 	return true;
-}
-
-static bool define_by_entry(Builder *b, Op *op, Value **results)
-{
-	const OpInfo *info = op->info;
-	const EnvEntry *env;
-	if (op_functions(op)->define)
-		return op_functions(op)->define(b, op, results);
-	if (info->compose) {
-		int n = op_env(op, &env);
-		if (op->nresult > 1)
-			return build_results(b, op, n, env, results);
-		results[0] = build_expr(b, info->compose, n, env);
-		return results[0] != NULL;
-	}
-	if (op->nresult == 1 && (info->scalar || (info->traits & TRAIT_PRIMITIVE)))
-		return define_map(b, op, results);
-	return op_error(op, "the operator has no definition");
-}
-
-// A definition that gives elements of another type than inference says would change what the
-// program gives: neither is believed.
-static bool same_elements(const Op *op, Value *const *results)
-{
-	for (int i = 0; i < op->nresult; i++) {
-		const Type *want = op->results[i].type, *have = results[i] ? results[i]->type : NULL;
-		if (!want || !have || !type_is_tensor(want) || !type_is_tensor(have))
-			continue;
-		if (want->dtype != have->dtype)
-			return op_error(op, "the definition gives %s, not %s", type_text(op->ctx, have),
-			                type_text(op->ctx, want));
-	}
-	return true;
-}
-
-bool op_define(Builder *b, Op *op, Value **results)
-{
-	return define_by_entry(b, op, results) && same_elements(op, results);
 }
