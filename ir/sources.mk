@@ -7,15 +7,15 @@ SOURCES += ir/build/broadcast.c ir/build/build.c ir/build/counted.c ir/build/inf
 SOURCES += ir/core/attr.c ir/core/context.c ir/core/dim.c ir/core/dim_bound.c ir/core/dim_equal.c ir/core/dim_poly.c ir/core/dim_range.c ir/core/dim_together.c \
            ir/core/op.c ir/core/op_attr.c ir/core/op_clone.c \
 	ir/core/size_facts.c ir/core/table.c ir/core/tensor.c ir/core/type.c ir/core/waits.c ir/core/winograd.c
-SOURCES += ir/define/define.c ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
+SOURCES += ir/define/define.c ir/define/define_assign.c ir/define/define_case.c ir/define/define_diagonal.c ir/define/define_fft.c \
 	ir/define/define_functions.c ir/define/define_fused.c \
 	ir/define/define_graph.c ir/define/define_random.c \
-	ir/define/define_rearrange.c ir/define/define_search.c ir/define/infer_composed.c
+	ir/define/define_rearrange.c ir/define/infer_composed.c
 SOURCES += ir/define/define_conv.c ir/define/define_einsum.c \
 	ir/define/define_index.c ir/define/define_mutable.c ir/define/define_nn.c \
 	ir/define/define_reduce.c ir/define/define_rnn.c ir/define/define_scatter.c \
 	ir/define/define_special.c ir/define/define_tensor.c ir/define/define_train.c \
-	ir/define/define_unique.c ir/define/expr.c ir/define/expr_fold.c
+	ir/define/expr.c ir/define/expr_fold.c
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_retinanet.c ir/detect/define_roi.c ir/detect/define_yolo_loss.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
@@ -38,6 +38,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c ir/loss/define_norm.c ir/loss/define_slope.c
+SOURCES += ir/search/define_compare.c ir/search/define_order.c ir/search/define_search.c ir/search/define_unique.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c

@@ -323,6 +323,12 @@ Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims)
 	return x ? build1(b, OP_PD_RESHAPE, x, "shape", attr_dims(b->ctx, rank, dims), NULL) : NULL;
 }
 
+Value *tensor_flat(Builder *b, Value *x)
+{
+	const Dim *numel = x ? type_numel(b->ctx, x->type) : NULL;
+	return tensor_reshape(b, x, 1, &numel);
+}
+
 Value *tensor_rows(Builder *b, Value *x, Value *at)
 {
 	return x && at ? build2(b, OP_PD_GATHER, x, at, "axis", attr_int(b->ctx, 0), NULL) : NULL;

@@ -85,6 +85,7 @@ void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Va
 // ---- whole tensors ------------------------------------------------------------------------------
 
 Value *tensor_reshape(Builder *b, Value *x, int rank, const Dim *const *dims);
+Value *tensor_flat(Builder *b, Value *x); // all elements along one axis
 // The slices of axis 0 of x at the positions that `at` holds.
 Value *tensor_rows(Builder *b, Value *x, Value *at);
 // x broadcast to these sizes; x itself where it has them.

@@ -38,8 +38,5 @@ bool last_halves(Builder *b, Op *op, Value *x, Value **halves);
 
 // The types that the definition gives (infer_composed.c).
 bool infer_hook_composed(Op *op);
-// A size that an operation finds when it runs, named after its place in the program; at most
-// `bound` (NULL: not known).
-const Dim *found_size(const Op *op, const Dim *bound);
 
 #endif

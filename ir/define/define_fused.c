@@ -128,7 +128,7 @@ bool define_hook_iou_similarity(Builder *b, Op *op, Value **results)
 bool infer_hook_nms(Op *op)
 {
 	const Type *t = infer_rank(op, 0, 2);
-	const Dim *same, *size = t ? found_size(op, t->dims[0]) : NULL;
+	const Dim *same, *size = t ? infer_found_size(op, t->dims[0]) : NULL;
 	return t &&
 	       infer_same_dim(op, t->dims[1], dim_const(op->ctx, 4), "the corners of a box", &same) &&
 	       infer_result_shape(op, 0, DT_I64, 1, &size);

@@ -162,7 +162,7 @@ bool infer_hook_segment_pool(Op *op)
 	if (!infer_same_dim(op, x->dims[0], ids->dims[0], "rows and their segments", &same))
 		return false;
 	memcpy(shape, x->dims, sizeof shape[0] * (size_t)x->rank);
-	shape[0] = found_size(op, NULL);
+	shape[0] = infer_found_size(op, NULL);
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 

@@ -149,7 +149,7 @@ bool define_hook_masked_select(Builder *b, Op *op, Value **results)
 		return false;
 	Value *found = find_nonzero(b, mask, out->dims[0]);
 	const Dim *numel = type_numel(b->ctx, x->type);
-	Value *flat = tensor_reshape(b, x, 1, &numel);
+	Value *flat = tensor_flat(b, x);
 	if (!found || !flat)
 		return false;
 	Nest n = nest_open(b, out);

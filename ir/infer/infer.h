@@ -6,8 +6,9 @@
 
 #include "ir/build/infer.h"
 
-// The number of elements that op finds at run time, at most those of x (NULL: no bound is known).
-const Dim *infer_found_size(const Op *op, const Type *x);
+// A size that op finds when it runs, named after its place in the program; at most `bound` (NULL:
+// not known).
+const Dim *infer_found_size(const Op *op, const Dim *bound);
 // The number of true elements of the mask that is index number i of an index_put.
 const Dim *index_put_found(const Op *op, int i);
 // How much of an axis of the value put_along_axis reads: as much as there are places, if both are

@@ -202,13 +202,11 @@ bool infer_hook_one_hot(Op *op)
 
 // ---- as many elements as the data say -----------------------------------------------------------
 
-// The number of elements that this operation finds, at most those of x: named after its place in
-// the program.
-const Dim *infer_found_size(const Op *op, const Type *x)
+const Dim *infer_found_size(const Op *op, const Dim *bound)
 {
 	const Dim *size = infer_found(op, "n_", op->info->short_name, -1);
-	if (x)
-		dim_set_bound(op->ctx, size, type_numel(op->ctx, x));
+	if (bound)
+		dim_set_bound(op->ctx, size, bound);
 	return size;
 }
 
@@ -217,7 +215,8 @@ bool infer_hook_nonzero(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	if (!x)
 		return false;
-	const Dim *shape[] = {infer_found_size(op, x), dim_const(op->ctx, x->rank)};
+	const Dim *shape[] = {infer_found_size(op, type_numel(op->ctx, x)),
+	                      dim_const(op->ctx, x->rank)};
 	return infer_result_shape(op, 0, DT_I64, 2, shape);
 }
 
@@ -226,7 +225,7 @@ bool infer_hook_masked_select(Op *op)
 	const Type *both = infer_broadcast_pair(op);
 	if (!both)
 		return false;
-	const Dim *size = infer_found_size(op, both);
+	const Dim *size = infer_found_size(op, type_numel(op->ctx, both));
 	return infer_result_shape(op, 0, both->dtype, 1, &size);
 }
 

@@ -114,8 +114,7 @@ static Value *tree_weights(Builder *b, const Op *op, const Tree *t)
 	                     t->nodes ? t->nodes->type->dims[1] : t->powers->type->dims[0]};
 	const Dim *nodes = w->type->dims[0], *width = x->type->dims[1];
 	if (bias) {
-		const Dim *numel = type_numel(b->ctx, bias->type);
-		bias = tensor_reshape(b, bias, 1, &numel);
+		bias = tensor_flat(b, bias);
 	}
 	Nest n = nest_open(b, type_tensor(b->ctx, type, 2, dims, 0));
 	Step s = step_at(&n.b, t, n.at[0], n.at[1], nodes);

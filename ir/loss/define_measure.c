@@ -35,8 +35,8 @@ static Value *buckets_of(Builder *b, const Counts *c)
 static Value *counted_now(Builder *b, const Counts *c, Value *at, bool positive)
 {
 	const Dim *one = dim_const(b->ctx, 1), *dims[] = {dim_const(b->ctx, c->buckets), one};
-	const Dim *rows[] = {at->type->dims[0], one}, *numel = type_numel(b->ctx, c->label->type);
-	Value *label = tensor_reshape(b, c->label, 1, &numel);
+	const Dim *rows[] = {at->type->dims[0], one};
+	Value *label = tensor_flat(b, c->label);
 	if (!label)
 		return NULL;
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 2, rows, 0));
@@ -54,7 +54,7 @@ static Value *counted_all(Builder *b, const Counts *c, Value *before, Value *now
 {
 	const Dim *numel = type_numel(b->ctx, before->type), *buckets = dim_const(b->ctx, c->buckets);
 	const Dim *dims[] = {dim_const(b->ctx, 1), numel};
-	Value *flat = tensor_reshape(b, before, 1, &numel);
+	Value *flat = tensor_flat(b, before);
 	if (!flat || !now)
 		return NULL;
 	Nest n = nest_open(b, flat->type);
@@ -80,8 +80,8 @@ static Value *counted_all(Builder *b, const Counts *c, Value *before, Value *now
 // The counts that the curve is drawn from, f64 [buckets].
 static Value *curve_of(Builder *b, const Counts *c, Value *all)
 {
-	const Dim *numel = type_numel(b->ctx, all->type), *buckets = dim_const(b->ctx, c->buckets);
-	Value *flat = tensor_reshape(b, all, 1, &numel);
+	const Dim *buckets = dim_const(b->ctx, c->buckets);
+	Value *flat = tensor_flat(b, all);
 	Nest n = nest_open(b, type_tensor(b->ctx, DT_F64, 1, &buckets, 0));
 	Value *at = index_plus(&n.b, n.at[0], c->steps * c->buckets);
 	return flat ? nest_close(&n, scalar_cast(&n.b, load(&n.b, flat, &at), DT_F64)) : NULL;

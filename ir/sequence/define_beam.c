@@ -9,12 +9,6 @@ static const Dim *plus_one(Context *c, const Dim *d)
 	return dim_add(c, d, dim_const(c, 1));
 }
 
-static Value *flat(Builder *b, Value *x)
-{
-	const Dim *numel = type_numel(b->ctx, x->type);
-	return tensor_reshape(b, x, 1, &numel);
-}
-
 static Value *checked(Builder *b, Value *at, const Dim *extent)
 {
 	return index_from_data(b, scalar_from_index(b, at, DT_I64), extent, false);
@@ -69,7 +63,7 @@ bool infer_hook_beam_search(Op *op)
 	if (ids && !are_as_large(op, ids, scores))
 		return false;
 	const Dim *sources = sequence_count(c, op_operand(op, 4)), *low = plus_one(c, rows);
-	const Dim *shape[] = {sequence_found(op, dim_mul(c, sources, dim_const(c, beam))),
+	const Dim *shape[] = {infer_found_size(op, dim_mul(c, sources, dim_const(c, beam))),
 	                      dim_const(c, 1)};
 	return beam_results(op, pre_ids->dtype, scores->dtype, shape, low);
 }
@@ -220,8 +214,8 @@ bool define_hook_beam_search(Builder *b, Op *op, Value **results)
 {
 	const Type *scores = op_operand(op, 3)->type, *out = op->results[0].type;
 	Ways w = {.op = op,
-	          .pre_ids = flat(b, op_operand(op, 0)),
-	          .pre_scores = flat(b, op_operand(op, 1)),
+	          .pre_ids = tensor_flat(b, op_operand(op, 0)),
+	          .pre_scores = tensor_flat(b, op_operand(op, 1)),
 	          .offsets = op_operand(op, 4),
 	          .dims = {scores->dims[0], scores->dims[1]}};
 	const Type *place = type_tensor(b->ctx, DT_I64, 1, out->dims, 0), *places[] = {place, place};
@@ -291,7 +285,7 @@ static Value *position_in(Builder *b, Value *vec, Value *at, const Dim *limit)
 bool define_hook_beam_step(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
-	Value *ids = flat(b, op_operand(op, 0)), *scores = flat(b, op_operand(op, 1)),
+	Value *ids = tensor_flat(b, op_operand(op, 0)), *scores = tensor_flat(b, op_operand(op, 1)),
 		  *high = op_operand(op, 2);
 	Value *low = op_operand(op, 3), *place = op_operand(op, 4), *length = op_operand(op, 5);
 	if (!ids || !scores)
@@ -340,7 +334,8 @@ bool infer_hook_beam_sentences(Op *op)
 			   *length = infer_rank(op, 3, 2);
 	if (!ids || !scores || !length || !infer_rank(op, 2, 3) || !infer_rank(op, 4, 2))
 		return false;
-	const Dim *rows = sequence_found(op, type_numel(c, ids)), *high = plus_one(c, length->dims[0]);
+	const Dim *rows = infer_found_size(op, type_numel(c, ids)),
+			  *high = plus_one(c, length->dims[0]);
 	const Dim *low = plus_one(c, type_numel(c, length));
 	return infer_result_shape(op, 0, ids->dtype, 1, &rows) &&
 	       infer_result_shape(op, 1, scores->dtype, 1, &rows) &&

@@ -2,7 +2,6 @@
 // label has a weight in each step (x) and one for the label in front of it (w); all sequences take
 // a step together.
 #include "ir/build/counted.h"
-#include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
 // Rows with LoD, or [sequences x steps x labels] with lengths.
@@ -312,7 +311,7 @@ bool infer_hook_viterbi_decode(Op *op)
 	const Type *x = infer_rank(op, 0, 3);
 	if (!x)
 		return false;
-	const Dim *dims[] = {x->dims[0], sequence_found(op, x->dims[1])};
+	const Dim *dims[] = {x->dims[0], infer_found_size(op, x->dims[1])};
 	return infer_result_shape(op, 0, x->dtype, 1, dims) &&
 	       infer_result_shape(op, 1, DT_I64, 2, dims);
 }

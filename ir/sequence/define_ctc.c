@@ -2,7 +2,6 @@
 // The labels of a sequence with blanks around them are its places; alpha holds for each place the
 // logarithm of the probability of all ways that lead there, and all sequences take a step together.
 #include "ir/build/counted.h"
-#include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
 // Sequences of steps or of labels: [steps x sequences x ..] or [sequences x labels] with lengths,
@@ -185,7 +184,7 @@ static const Dim *places_of(Builder *b, const Op *op, const Ctc *k)
 	const Dim *most = dim_add(c, dim_mul(c, k->labels.most, dim_const(c, 2)), dim_const(c, 1));
 	if (k->labels.lengths)
 		return most;
-	const Dim *places = sequence_found(op, most);
+	const Dim *places = infer_found_size(op, most);
 	Value *n = longest(b, &k->labels);
 	n = n ? tensor_add(b, tensor_add(b, n, n), build_number(b, DT_I64, 1, 1)) : NULL;
 	return n && bind_size(b, n, places) ? places : NULL;

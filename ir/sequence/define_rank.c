@@ -124,7 +124,7 @@ bool infer_hook_lod_step(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	if (!x || !check_table(op, 1) || !infer_tensor(op, 2) || !infer_rank(op, 3, 1))
 		return false;
-	return result_of_rows(op, 0, x, sequence_found(op, op_operand(op, 1)->type->dims[0]));
+	return result_of_rows(op, 0, x, infer_found_size(op, op_operand(op, 1)->type->dims[0]));
 }
 
 bool define_hook_lod_step(Builder *b, Op *op, Value **results)
@@ -186,7 +186,7 @@ bool infer_hook_shrink_rnn_memory(Op *op)
 	const Type *x = infer_tensor(op, 0);
 	if (!x || !check_table(op, 1) || !infer_tensor(op, 2))
 		return false;
-	return result_of_rows(op, 0, x, sequence_found(op, op_operand(op, 1)->type->dims[0]));
+	return result_of_rows(op, 0, x, infer_found_size(op, op_operand(op, 1)->type->dims[0]));
 }
 
 bool define_hook_shrink_rnn_memory(Builder *b, Op *op, Value **results)

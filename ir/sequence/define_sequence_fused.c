@@ -1,6 +1,5 @@
 // Operators on sequences that stand for several others (ir/ops/fusion.yaml).
 #include "ir/define/define.h"
-#include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
 #include <string.h>

@@ -39,12 +39,6 @@ static Value *load_from_row(Builder *b, const Nest *n, Value *x, Value *row, int
 	return load(b, x, at);
 }
 
-static Value *flat(Builder *b, Value *x)
-{
-	const Dim *numel = type_numel(b->ctx, x->type);
-	return tensor_reshape(b, x, 1, &numel);
-}
-
 // ---- expand -------------------------------------------------------------------------------------
 
 // Without LoD: row r of the result is the row of x whose sequence of y has r.
@@ -217,7 +211,7 @@ bool define_hook_sequence_unpad(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *at[MAX_RANK];
 	const Type *out = op->results[0].type;
-	Lengths l = {flat(b, op_operand(op, 1)), x->type->dims[1]};
+	Lengths l = {tensor_flat(b, op_operand(op, 1)), x->type->dims[1]};
 	results[1] = l.lengths ? offsets_of_lengths(b, x->type->dims[0], given_length, &l) : NULL;
 	if (!results[1] || !bind_rows(b, results[1], out->dims[0]))
 		return false;
@@ -237,10 +231,11 @@ bool define_hook_sequence_unpad(Builder *b, Op *op, Value **results)
 
 bool define_hook_sequence_slice(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *offset = flat(b, op_operand(op, 1)), *lod = op_operand(op, 3);
+	Value *x = op_operand(op, 0), *offset = tensor_flat(b, op_operand(op, 1)),
+		  *lod = op_operand(op, 3);
 	const Type *out = op->results[0].type;
 	const Dim *rows = x->type->dims[0];
-	Lengths l = {flat(b, op_operand(op, 2)), rows};
+	Lengths l = {tensor_flat(b, op_operand(op, 2)), rows};
 	if (!offset || !l.lengths)
 		return false;
 	results[1] = offsets_of_lengths(b, sequence_count(b->ctx, lod), given_length, &l);
@@ -292,7 +287,7 @@ static Value *place_of_count(Builder *b, Value *counts, Value *const *front, Val
 
 bool define_hook_sequence_erase(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *ids = flat(b, x), *lod = op_operand(op, 1), *keep = NULL;
+	Value *x = op_operand(op, 0), *ids = tensor_flat(b, x), *lod = op_operand(op, 1), *keep = NULL;
 	const Attr *tokens = op_attr(op, "tokens");
 	if (!ids)
 		return false;
@@ -334,7 +329,7 @@ static Value *token_stays(Builder *b, const Op *op, Value *x, Value *const *at,
 static bool align_rows(Builder *b, Op *op, Value **results)
 {
 	Context *c = b->ctx;
-	Value *x = op_operand(op, 0), *lengths = flat(b, op_operand(op, 1));
+	Value *x = op_operand(op, 0), *lengths = tensor_flat(b, op_operand(op, 1));
 	const Dim *wide = x->type->dims[1];
 	if (!lengths)
 		return false;
@@ -375,7 +370,7 @@ static bool bind_kept(Builder *b, Value *lod, const Dim *rows)
 
 bool define_hook_ctc_align(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *lod = op_operand(op, 2), *tokens = flat(b, x);
+	Value *x = op_operand(op, 0), *lod = op_operand(op, 2), *tokens = tensor_flat(b, x);
 	if (!lod)
 		return align_rows(b, op, results);
 	if (!tokens)
@@ -446,7 +441,7 @@ bool define_hook_im2sequence(Builder *b, Op *op, Value **results)
 
 bool define_hook_lod_offsets(Builder *b, Op *op, Value **results)
 {
-	Value *offsets = flat(b, op_operand(op, 1));
+	Value *offsets = tensor_flat(b, op_operand(op, 1));
 	if (!offsets)
 		return false;
 	Nest n = nest_open(b, op->results[0].type);

@@ -22,7 +22,7 @@ static const Dim *steps_symbol(const Op *op, const Value *lod)
 {
 	const Op *around = op_parent(op);
 	if (!lod->def || lod->def->code != OP_PD_FEED || !around || around->code != OP_BUILTIN_MODULE)
-		return sequence_found(op, NULL);
+		return infer_found_size(op, NULL);
 	char *name = arena_printf(op->ctx->arena, "n_%s_steps%lld", op_str(lod->def, "name", "x"),
 	                          (long long)op_int(lod->def, "level", 0));
 	for (char *p = name; *p; p++)
@@ -435,7 +435,7 @@ bool define_hook_edit_distance(Builder *b, Op *op, Value **results)
 		return false;
 	const Dim *wide = dim_add(c, refs.most, dim_const(c, 1)), *dims[] = {out->dims[0], wide};
 	if (refs.lod) {
-		wide = sequence_found(op, dim_add(c, refs.most, dim_const(c, 1)));
+		wide = infer_found_size(op, dim_add(c, refs.most, dim_const(c, 1)));
 		Value *longer = tensor_add(b, longest(b, &refs), build_number(b, DT_I64, 1, 1));
 		if (!bind_size(b, longer, wide))
 			return false;

@@ -3,7 +3,6 @@
 // the probability of all ways that lead there; in round d it is that of step d - labels, so that
 // a round needs only the one before, and all sequences and labels take it together.
 #include "ir/build/counted.h"
-#include "ir/infer/infer.h"
 #include "ir/sequence/sequence.h"
 
 // Positions: sequence, step, number of labels so far, class.

@@ -10,13 +10,6 @@ const Dim *sequence_count(Context *c, const Value *lod)
 
 // ---- what they share ----------------------------------------------------------------------------
 
-const Dim *sequence_found(const Op *op, const Dim *bound)
-{
-	const Dim *size = infer_found(op, "n_", op->info->short_name, -1);
-	dim_set_bound(op->ctx, size, bound);
-	return size;
-}
-
 // Operand i holds rows; its type, or NULL after a diagnostic.
 static const Type *rows_type(const Op *op, int i)
 {
@@ -122,7 +115,7 @@ bool infer_hook_sequence_expand(Op *op)
 	if (!infer_same_dim(op, have, sequence_count(op->ctx, op_operand(op, 2)),
 	                    "numbers of sequences", &same))
 		return false;
-	return result_rows(op, x, op_operand(op, 3) ? sequence_found(op, NULL) : total->dim,
+	return result_rows(op, x, op_operand(op, 3) ? infer_found_size(op, NULL) : total->dim,
 	                   total->dim);
 }
 
@@ -187,7 +180,7 @@ bool infer_hook_sequence_pad(Op *op)
 	if (x->rank == MAX_RANK)
 		return op_error(op, "the result would have more than %d axes", MAX_RANK);
 	shape[0] = sequence_count(op->ctx, op_operand(op, 2));
-	shape[1] = length < 0 ? sequence_found(op, NULL) : dim_const(op->ctx, length);
+	shape[1] = length < 0 ? infer_found_size(op, NULL) : dim_const(op->ctx, length);
 	for (int d = 1; d < x->rank; d++)
 		shape[d + 1] = x->dims[d];
 	return infer_result_shape(op, 0, x->dtype, x->rank + 1, shape) &&
@@ -208,7 +201,7 @@ bool infer_hook_sequence_unpad(Op *op)
 		return false;
 	for (int d = 2; d < x->rank; d++)
 		shape[d - 1] = x->dims[d];
-	shape[0] = sequence_found(op, dim_mul(c, x->dims[0], x->dims[1]));
+	shape[0] = infer_found_size(op, dim_mul(c, x->dims[0], x->dims[1]));
 	const Dim *size = dim_add(c, x->dims[0], dim_const(c, 1));
 	return infer_result_shape(op, 0, x->dtype, x->rank > 2 ? x->rank - 1 : 2, shape) &&
 	       infer_result_shape(op, 1, DT_I64, 1, &size);
@@ -226,7 +219,7 @@ bool infer_hook_sequence_slice(Op *op)
 		if (!infer_same_dim(op, type_numel(c, op_operand(op, i)->type), count,
 		                    "numbers of sequences and slices", &same))
 			return false;
-	return result_rows(op, x, sequence_found(op, x->dims[0]), count);
+	return result_rows(op, x, infer_found_size(op, x->dims[0]), count);
 }
 
 bool infer_hook_sequence_erase(Op *op)
@@ -236,7 +229,7 @@ bool infer_hook_sequence_erase(Op *op)
 		return false;
 	if (x->rank > 2 || (x->rank == 2 && !dim_is(x->dims[1], 1)))
 		return op_error(op, "rows of more than one id");
-	return result_rows(op, x, sequence_found(op, x->dims[0]),
+	return result_rows(op, x, infer_found_size(op, x->dims[0]),
 	                   sequence_count(op->ctx, op_operand(op, 1)));
 }
 
@@ -258,7 +251,7 @@ bool infer_hook_ctc_align(Op *op)
 		return false;
 	if (!dim_is(x->dims[1], 1))
 		return op_error(op, "rows of more than one token");
-	const Dim *shape[] = {sequence_found(op, dim_max(c, x->dims[0], one)), one};
+	const Dim *shape[] = {infer_found_size(op, dim_max(c, x->dims[0], one)), one};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result_shape(op, 1, x->dtype, 2, lengths) && infer_result(op, 2, lod->type);
 }

@@ -5,7 +5,7 @@
 #define PDCC_SEQUENCE_H
 
 #include "ir/build/build.h"
-#include "ir/build/infer.h"
+#include "ir/infer/infer.h"
 #include "ir/build/nest.h"
 
 // How many sequences these offsets are of.
@@ -30,9 +30,6 @@ Value *longest_sequence(Builder *b, Value *lod, const Dim *rows);
 Value *longest_of_lengths(Builder *b, Value *lengths);
 // Binds the size `rows` to the last of these offsets.
 bool bind_rows(Builder *b, Value *lod, const Dim *rows);
-// A size that an operation finds when it runs, named after it and its place in the program.
-// `bound`: what it is at most; NULL: the caller says.
-const Dim *sequence_found(const Op *op, const Dim *bound);
 
 // Stands for the logarithm of 0, so that differences of two of them are numbers.
 #define LOG_ZERO (-1e30)

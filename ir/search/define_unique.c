@@ -1,11 +1,10 @@
-// unique and reindex_graph: types and meaning, as loop nests that compare all pairs.
+// unique, unique_consecutive and reindex_graph: types and meaning, as loop nests; the first and the
+// last compare all pairs.
 //
 // Slices along the axis (or elements, when there is none) are compared in dictionary order.
 // place[i] is the place of slice i in the result: how many different slices come before it.
 // Everything else follows.
-#include "ir/build/build.h"
-#include "ir/build/infer.h"
-#include "ir/build/nest.h"
+#include "ir/search/search.h"
 
 #include <string.h>
 
@@ -196,6 +195,83 @@ bool define_hook_unique(Builder *b, Op *op, Value **results)
 	results[INVERSE] = tensor_cast(b, places, op->results[INVERSE].type->dtype);
 	results[OUT] = results[INDICES] ? first_slices(b, op, results[INDICES]) : NULL;
 	return results[OUT] && results[COUNTS] && results[INVERSE];
+}
+
+// ---- runs of equal elements ---------------------------------------------------------------------
+
+bool infer_hook_unique_consecutive(Op *op)
+{
+	const Type *x = infer_tensor(op, 0);
+	const Dim *shape[MAX_RANK], *numel;
+	int64_t axes[MAX_RANK];
+	int axis = 0, n = op_ints(op, "axis", axes, MAX_RANK);
+	if (!x)
+		return false;
+	if (n > 1 || (n == 1 && !infer_axis(op, axes[0], x->rank, &axis)))
+		return n > 1 && op_error(op, "more than one axis");
+	numel = n == 1 ? x->dims[axis] : type_numel(op->ctx, x);
+	const Dim *count = infer_found_size(op, numel);
+	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
+	shape[n == 1 ? axis : 0] = count;
+	DType t = op_dtype(op, "dtype", DT_I64);
+	return infer_result_shape(op, 0, x->dtype, n == 1 ? x->rank : 1, shape) &&
+	       infer_result_shape(op, 1, t, 1, &numel) && infer_result_shape(op, 2, t, 1, &count);
+}
+
+// Whether slice i of the axis differs from the one before.
+static Value *begins(Builder *b, Value *x, int axis)
+{
+	const Type *t = x->type;
+	const Dim *extents[MAX_RANK];
+	Value *here[MAX_RANK], *before[MAX_RANK];
+	int k = 0;
+	for (int d = 0; d < t->rank; d++)
+		if (d != axis)
+			extents[k++] = t->dims[d];
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_BOOL, 1, &t->dims[axis], 0));
+	Nest r = {.b = n.b};
+	if (k)
+		r = reduce_open(&n.b, "any", DT_BOOL, k, extents);
+	for (int d = 0, i = 0; d < t->rank; d++)
+		here[d] = before[d] = d == axis ? n.at[0] : r.at[i++];
+	before[axis] = index_max(&r.b, index_plus(&r.b, n.at[0], -1), index_const(&r.b, 0));
+	Value *differ = apply2(&r.b, OP_PD_NOT_EQUAL, load(&r.b, x, here), load(&r.b, x, before));
+	differ = k ? reduce_close(&r, differ) : differ;
+	Value *first = index_equal(&n.b, n.at[0], index_const(&n.b, 0));
+	return nest_close(&n, differ ? build2(&n.b, OP_PD_LOGICAL_OR, first, differ, NULL) : NULL);
+}
+
+bool define_hook_unique_consecutive(Builder *b, Op *op, Value **results)
+{
+	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	int64_t axes[1];
+	const Type *out = op->results[0].type;
+	const Dim *count = op->results[2].type->dims[0];
+	int axis = op_ints(op, "axis", axes, 1) == 1 ? axis_norm(axes[0], x->type->rank) : 0;
+	if (op_ints(op, "axis", axes, 1) != 1)
+		x = tensor_flat(b, x);
+	Value *starts = x ? begins(b, x, axis) : NULL;
+	Chosen found = select_true(b, starts);
+	const Dim *size = x ? x->type->dims[axis] : NULL;
+	if (!found.at || !bind_size(b, found.count, count))
+		return false;
+	Nest n = nest_open(b, out);
+	memcpy(from, n.at, sizeof from);
+	from[axis] = index_from_data(&n.b, load(&n.b, found.at, &n.at[axis]), size, false);
+	results[0] = nest_close(&n, load(&n.b, x, from));
+	Value *sums = scan_along(b, tensor_cast(b, starts, DT_I64), "sum", 0, false, false, NULL);
+	results[1] = sums ? tensor_cast(b, tensor_sub(b, sums, tensor_number(b, DT_I64, 1)),
+	                                op->results[1].type->dtype)
+	                  : NULL;
+	Nest l = nest_open(b, op->results[2].type);
+	Value *next = index_plus(&l.b, l.at[0], 1),
+		  *more = index_less(&l.b, next, index_dim(&l.b, count));
+	Value *start = scalar_cast(&l.b, load(&l.b, found.at, l.at), DT_I64);
+	Value *none = build_scalar_f(&l.b, found.at->type->dtype, 0);
+	Value *end = scalar_cast(&l.b, load_or(&l.b, more, none, found.at, &next), DT_I64);
+	end = index_where(&l.b, more, end, scalar_from_index(&l.b, index_dim(&l.b, size), DT_I64));
+	results[2] = nest_close(&l, tensor_sub(&l.b, end, start));
+	return results[0] && results[1] && results[2];
 }
 
 // ---- graphs -------------------------------------------------------------------------------------
