@@ -22,7 +22,7 @@ SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define
 SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_affine.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \
 	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_log.c ir/gradient/gradient_loop.c ir/gradient/gradient_reach.c ir/gradient/gradient_remat.c ir/gradient/gradient_revolve.c \
-	ir/gradient/gradient_nest.c ir/gradient/gradient_norm.c ir/gradient/gradient_sizes.c \
+	ir/gradient/gradient_body.c ir/gradient/gradient_nest.c ir/gradient/gradient_norm.c ir/gradient/gradient_sizes.c \
 	ir/gradient/gradient_stack.c ir/gradient/gradient_round.c ir/gradient/tangent.c ir/gradient/tangent_control.c \
 	ir/gradient/tangent_nest.c
 SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \

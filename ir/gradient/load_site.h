@@ -1,5 +1,6 @@
 // Loads in nests, for gradients of nests: where a load reads, as sums of loop variables, and solved
-// for them (gradient_affine.c). Private to ir/gradient.
+// for them (gradient_affine.c); and what an iteration gives to them (gradient_body.c). Private to
+// ir/gradient.
 #ifndef PDCC_IR_GRADIENT_LOAD_SITE_H
 #define PDCC_IR_GRADIENT_LOAD_SITE_H
 
@@ -59,5 +60,24 @@ int site_var(const LoadSite *s, const Value *v);
 // One variable per axis; an axis whose variables are all taken is checked instead. False: not a sum
 // of variables.
 bool site_solve(const LoadSite *s, Solution *x);
+
+// A copy of the forward code at the position that s->vars have, in which the load's gradient is
+// found.
+typedef struct Body {
+	Builder *b;
+	LoadSite *s;
+	Value *guard; // where the position exists; NULL: everywhere
+	ValueMap *map;
+} Body;
+
+// Copies all operations of a block but the terminator to where y->b stands.
+bool body_copy(Body *y, const Block *from);
+// Positions behind the count of a loop.reduce that ends early do not exist. The count is code of
+// the body around it.
+bool body_guard(Builder *b, LoadSite *s, Value **guard);
+// What iteration s->vars gives to the element that it loads, where guard is true; NULL after a
+// diagnostic, or zero where *none is set: the nest that it was to stand in is gone then.
+Value *body_gradient(Builder *b, Op *nest, LoadSite *s, Value *guard, Value *const *d_results,
+                     bool *none);
 
 #endif
