@@ -18,7 +18,7 @@ SOURCES += frontend/job/array_types.c frontend/job/besides.c frontend/job/flow.c
 	frontend/job/lod.c frontend/job/lod_rule.c frontend/job/selected_rows.c frontend/job/undefined.c \
 	frontend/job/variables.c
 SOURCES += frontend/control/control_array.c frontend/control/control_block.c \
-	frontend/control/control_element.c frontend/control/control_if.c \
+	frontend/control/control_element.c frontend/control/control_if.c frontend/control/control_join.c \
 	frontend/control/control_recurrent.c frontend/control/control_select.c \
 	frontend/control/control_while.c frontend/control/control_while_types.c frontend/control/control_while_vars.c
 SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \

@@ -3,6 +3,7 @@
 //
 //   control_block.c      a sub-block as a region, and undoing what it did to outer variables; the
 //                        condition of a loop, once
+//   control_join.c       a pd.if that grows, and what its branches leave
 //   control_if.c         conditional_block
 //   control_select.c     select_input, select_output, numbers of axes that sizes decide
 //   control_while*.c     while
@@ -54,6 +55,8 @@ SizeStem size_stem(Context *c, const Loc *at, const char *var);
 bool value_is_nothing(Translator *t, const Value *v);
 // Whether the types differ in the number of axes around one element only.
 bool ranks_differ(const Type *a, const Type *b);
+// Whether the file declares var as what v is.
+bool declared_like(OpJob *j, const char *var, const Value *v);
 // What stands for a variable that a branch reads, and that nothing has written on the way there.
 Value *value_missing(OpJob *j, const Paddle__VarDesc *v);
 // A condition or mask, which must be one element: v, or, where v is known to have another number of
@@ -61,7 +64,7 @@ Value *value_missing(OpJob *j, const Paddle__VarDesc *v);
 // diagnostic.
 Value *single_element(OpJob *j, Value *v, const char *slot);
 
-// ---- control_if.c -------------------------------------------------------------------------------
+// ---- control_join.c -----------------------------------------------------------------------------
 // A pd.if that still takes results and a second branch.
 typedef struct OpenIf {
 	struct OpenIf *next; // another one in the same block
@@ -75,19 +78,12 @@ typedef struct OpenIf {
 	struct Mixed *mixed; // results of several types
 } OpenIf;
 
-// What a variable holds that only branches have written.
-struct Guard {
-	OpenIf *i;
-	Value *value[2]; // in the regions; NULL: not written there
-	Value *before;   // NULL: nothing
-};
-
 // The condition without negations, and without casts between bool and integers.
 const Value *condition_strip(const Value *v, bool *negated);
-// What the variable holds in a region.
-Value *guard_side(const Guard *g, int region);
 // As if_join; NULL without a diagnostic when this pd.if cannot give it.
 bool if_result(OpJob *j, OpenIf *i, Value *const *value, const char *var, Value **out);
+// Down to the end of the current block, if nothing in between needs it.
+bool if_move_down(Translator *t, OpenIf *i);
 // The mark of a variable that is not defined, or an array that nobody has written to.
 bool is_undefined(const Value *v);
 // A pd.if with empty regions at the end of the current block, with room for so many results.
@@ -95,12 +91,21 @@ OpenIf *if_open(OpJob *j, Value *cond, int room);
 // The result that is value[0] after the first region and value[1] after the second (NULL:
 // whatever), with its LoD. NULL after a diagnostic.
 Value *if_join(OpJob *j, OpenIf *i, Value *const *value, const char *var);
-// Whether the file declares var as what v is.
-bool declared_like(OpJob *j, const char *var, const Value *v);
-// Makes a guarded variable an ordinary value: a result of its pd.if. False after a diagnostic.
-bool guard_resolve(OpJob *j, const char *var, Binding *b);
 // A pd.if of its own that chooses between two values that are there.
 Value *build_choice(OpJob *j, Value *pred, Value *yes, Value *no, const char *var);
+
+// ---- control_if.c -------------------------------------------------------------------------------
+// What a variable holds that only branches have written.
+struct Guard {
+	OpenIf *i;
+	Value *value[2]; // in the regions; NULL: not written there
+	Value *before;   // NULL: nothing
+};
+
+// What the variable holds in a region.
+Value *guard_side(const Guard *g, int region);
+// Makes a guarded variable an ordinary value: a result of its pd.if. False after a diagnostic.
+bool guard_resolve(OpJob *j, const char *var, Binding *b);
 
 // What a branch runs: the operators of a block, and what else is done in its region in front of
 // them and behind them (NULL: nothing).
