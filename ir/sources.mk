@@ -54,4 +54,4 @@ OPS_YAML += ir/ops/array.yaml ir/ops/attributes.yaml ir/ops/builtin.yaml ir/ops/
 	ir/ops/enums.yaml ir/ops/kernel.yaml ir/ops/loop.yaml ir/ops/math.yaml ir/ops/nn.yaml ir/ops/paddle3.yaml \
 	ir/ops/reduce.yaml ir/ops/rnn.yaml ir/ops/sequence.yaml ir/ops/special.yaml ir/ops/tensor.yaml \
 	ir/ops/train.yaml
-OPGEN = ir/gen/opgen.c ir/gen/opgen_expr.c ir/gen/opgen_hooks.c ir/gen/opgen_legacy.c ir/gen/opgen_pir.c ir/gen/opgen_table.c
+OPGEN = ir/gen/opgen.c ir/gen/opgen_expr.c ir/gen/opgen_hooks.c ir/gen/opgen_legacy.c ir/gen/opgen_pir.c ir/gen/opgen_signature.c ir/gen/opgen_table.c

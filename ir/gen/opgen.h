@@ -115,8 +115,8 @@ const char *field_text(const Entry *e, const char *key);
 extern const char *const dtype_names[];
 enum { NDTYPE = 12 };
 
-// Reads the statements in `text` into p, whose entry, line and is_grad are set.
-void parse_statements(const Gen *g, Parser *p, const char *text);
+// An expression of an entry as a static ExprDef; returns "&name".
+const char *write_expr(Gen *g, FILE *f, const Entry *e, const Item *it, bool is_grad);
 
 // ---- opgen_legacy.c -----------------------------------------------------------------------------
 
@@ -127,19 +127,31 @@ const char *write_legacy(Gen *g, FILE *f, const Entry *e);
 const char *write_ignored(Gen *g, FILE *f, const Entry *e, const Item *it, int *n);
 void write_ignored_everywhere(Gen *g, FILE *f);
 
+// ---- opgen_signature.c --------------------------------------------------------------------------
+
+// Static arrays of these; their names. `*rest`: whether the last one repeats.
+const char *write_operands(Gen *g, FILE *f, const Entry *e, bool *rest);
+// `kind = default <- operand`, each part after the kind optional; `kind?`: no default, not
+// required.
+const char *write_attributes(Gen *g, FILE *f, const Entry *e);
+void write_result_names(Gen *g, FILE *f, const Entry *e, const char **names, const char **types,
+                        bool *rest);
+// `*max` is C text: where the first of two repeats, there is no number of names to tell it.
+const char *write_regions(Gen *g, FILE *f, const Entry *e, int *min, const char **max);
+// The traits as C text: those listed, and those that follow from the kind and the other keys.
+const char *traits_of(const Entry *e, const char *kind, bool rest_in, bool rest_out);
+// The C name of a word of an enumeration; of its first one where `it` is NULL.
+const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *name);
+
 // ---- opgen_table.c ------------------------------------------------------------------------------
 
 void write_string(FILE *f, const char *s); // as a string literal; NULL: "NULL"
+// Static arrays of strings (NULLs allowed) and of numbers; their names, "NULL" for none.
 const char *write_strings(Gen *g, FILE *f, int n, const char *const *s);
-const char *word_code(const Gen *g, const Entry *e, const Item *it,
-                      const char *name); // of an enumeration; nothing: the first
+const char *write_ints(Gen *g, FILE *f, int n, const int *v);
 void write_enum(const Gen *g, const char *dir);
 void write_table(Gen *g, const char *dir);
 void write_functions(const Gen *g, const char *dir);
-// A static array of these strings (NULLs allowed); returns its name.
-const char *write_strings(Gen *g, FILE *f, int n, const char *const *s);
-// The C name of a word of an enumeration; of its first one where `it` is NULL.
-const char *word_code(const Gen *g, const Entry *e, const Item *it, const char *name);
 
 // ---- opgen_pir.c --------------------------------------------------------------------------------
 

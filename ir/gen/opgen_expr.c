@@ -1,5 +1,6 @@
 // opgen: the expression language of the operator descriptions (scalar, compose, grad). A parser by
-// recursive descent that leaves nodes in post-order, as ExprDef in ir/core/opinfo.h has them.
+// recursive descent that leaves nodes in post-order, and writes them as an ExprDef
+// (ir/core/opinfo.h); opgen_table.c asks for each expression of an entry.
 #include "ir/gen/opgen.h"
 
 #include <ctype.h>
@@ -232,7 +233,7 @@ static int parse_expr(const Gen *g, Parser *p)
 }
 
 // Statements, one per line; all but the last are `name = expression`.
-void parse_statements(const Gen *g, Parser *p, const char *text)
+static void parse_statements(const Gen *g, Parser *p, const char *text)
 {
 	for (p->at = text, skip_blanks(p); *p->at; skip_blanks(p)) {
 		if (p->nstmt == MAX_STMTS)
@@ -244,4 +245,46 @@ void parse_statements(const Gen *g, Parser *p, const char *text)
 	}
 	if (!p->nstmt)
 		fail(p->entry, p->line, "no expression");
+}
+
+// ---- as C ---------------------------------------------------------------------------------------
+
+static void write_node(FILE *f, const Node *n, const char *args, const char *keys)
+{
+	static const char *const kinds[] = {"EX_NUMBER", "EX_NAME", "EX_STRING", "EX_CALL", "EX_LIST"};
+	bool number = n->kind == NODE_NUMBER;
+	bool is_int = number && !strpbrk(n->text, ".eE");
+	fprintf(f, "\t{%s, %s, %s, ", kinds[n->kind], number ? n->text : "0",
+	        is_int ? "true" : "false");
+	write_string(f, number ? NULL : n->text);
+	fprintf(f, ", %s, %d, %s, %s},\n", n->op ? n->op->code : "OP_COUNT", n->nargs, args, keys);
+}
+
+const char *write_expr(Gen *g, FILE *f, const Entry *e, const Item *it, bool is_grad)
+{
+	if (!it->text)
+		fail(e, it->line, "'%s' must be an expression", it->key);
+	Parser *p = allocate(sizeof *p);
+	p->entry = e;
+	p->line = it->line;
+	p->is_grad = is_grad;
+	parse_statements(g, p, it->text);
+	const char *args[MAX_NODES], *keys[MAX_NODES];
+	for (int i = 0; i < p->nnode; i++) {
+		const Node *n = &p->nodes[i];
+		bool named = false;
+		for (int k = 0; k < n->nargs; k++)
+			named |= n->keys[k] != NULL;
+		args[i] = write_ints(g, f, n->nargs, n->args);
+		keys[i] = named ? write_strings(g, f, n->nargs, n->keys) : "NULL";
+	}
+	const char *names = write_strings(g, f, p->nstmt, p->stmt_names);
+	const char *stmts = write_ints(g, f, p->nstmt, p->stmt_nodes);
+	int id = g->serial++;
+	fprintf(f, "static const Expr nodes_%d[] = {\n", id);
+	for (int i = 0; i < p->nnode; i++)
+		write_node(f, &p->nodes[i], args[i], keys[i]);
+	fprintf(f, "};\nstatic const ExprDef def_%d = {%d, nodes_%d, %d, %s, %s};\n", id, p->nnode, id,
+	        p->nstmt, names, stmts);
+	return format("&def_%d", id);
 }
