@@ -2,7 +2,7 @@
 SOURCES += lower/pipeline.c
 SOURCES += lower/analysis/course.c lower/analysis/deps.c lower/analysis/dim_order.c lower/analysis/edges.c lower/analysis/found_sizes.c \
 	lower/analysis/fuse_shape.c lower/analysis/lanes.c \
-	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/rows.c lower/analysis/structure.c lower/analysis/trip_count.c \
+	lower/analysis/loop_blocks.c lower/analysis/nest_loops.c lower/analysis/number_range.c lower/analysis/numbers.c lower/analysis/places.c lower/analysis/rows.c lower/analysis/structure.c lower/analysis/trip_count.c \
 	lower/analysis/touches.c lower/analysis/work.c
 SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_forward.c \
 	lower/arrays/arrays_join.c lower/arrays/arrays_ops.c lower/arrays/arrays_size.c \

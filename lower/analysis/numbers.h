@@ -22,12 +22,16 @@ const Value *number_variable(const Numbers *n, const Place *p);
 // The same of a few elements that nests alone compute and read: they are a local array, which C
 // compilers keep in registers.
 const Value *array_variable(const Numbers *n, const Place *p);
+// Whether v is a single number, wherever it lies.
+bool value_is_number(const Value *v);
 // Whether a nest computes single numbers and is printed where it is called.
 bool nest_is_statement(const Numbers *numbers, const Op *op);
 // Whether v is a constant of one element; and whether all that is done with it is that branches
 // pass it on to arguments that are single numbers.
 bool constant_is_number(const Value *v);
 bool constant_is_passed(const Value *v);
+
+// ---- number_range.c -----------------------------------------------------------------------------
 // Whether a sum or difference in a nest counts a number that a branch around has compared with a
 // larger (smaller) one, or that updates on the way there have found to be a position.
 bool sum_fits(Arena *a, const Op *op);
