@@ -29,4 +29,4 @@ SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index
 	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/fuse_range.c lower/nests/hoist_terms.c lower/nests/join_axes.c \
 	lower/nests/split_loops.c lower/nests/to_loops.c
 SOURCES += lower/pass/control.c lower/pass/numbering.c lower/pass/rewrite.c
-SOURCES += lower/target/cuda_schedule.c lower/target/target.c lower/target/winograd.c
+SOURCES += lower/target/cuda_attention.c lower/target/cuda_schedule.c lower/target/target.c lower/target/winograd.c

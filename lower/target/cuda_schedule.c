@@ -1,30 +1,21 @@
 // The schedule tables of CUDA: from the sizes of a product to the tile that a block computes and
-// how often the depth is split; from those of attention to rows and keys of a block, and how often
-// the keys are split. Called by the layout and attention passes, which leave the name of the row on
-// the kernel, and by codegen, which looks the row up. A graphics processor is taken for one with
-// 132 SMs (H100, H200; A100 has 108) of 128 lanes.
+// how often the depth is split. Called by the layout passes, which leave the name of the row on the
+// kernel, and by codegen, which looks the row up; cuda_attention.c has the table of attention.
 #include "lower/target/schedule.h"
 
 #include <string.h>
 
 enum {
-	SMS = 132,
 	LANES = 128,     // products of f32 that an SM makes in a cycle
 	LATENCY = 800,   // cycles until what is asked for has come from memory
 	L2_RATE = 32,    // bytes that an SM gets from L2 in a cycle while all do
 	UNKNOWN = 256,   // what a size is taken for that nothing is known of
 	MIN_DEPTH = 128, // of a part of a split product
 	MAX_SPLIT = 16,
-	MAX_ROWS = 8,     // that go through the products of rows
-	ROW_BLOCKS = 4,   // of these, on an SM
-	PASS = 4000,      // cycles that the second pass of a split product takes to begin
-	TRAFFIC = 2000,   // bytes that all SMs move in a cycle
-	FEW_ROWS = 4,     // of attention, that have blocks of their own
-	OPEN_ROWS = 64,   // of a block, where sizes are open
-	OPEN_KEYS = 2048, // what keys without a bound are taken for beside a known number of rows:
-	                  // parts in vain cost one launch
-	MIN_KEYS = 256,   // of a part: what a block takes for fewer is less than another launch
-	MAX_PARTS = 32
+	MAX_ROWS = 8,   // that go through the products of rows
+	ROW_BLOCKS = 4, // of these, on an SM
+	PASS = 4000,    // cycles that the second pass of a split product takes to begin
+	TRAFFIC = 2000  // bytes that all SMs move in a cycle
 };
 
 // What the blocks of an SM share: of sm_80, which has the least shared memory (sm_90: 228 KiB). The
@@ -278,8 +269,7 @@ int cuda_tile_blocks(const CudaTile *t)
 	return least < MAX_THREADS / threads ? least : MAX_THREADS / threads;
 }
 
-// What a size is taken for: itself, or its bound where that is of use.
-static double size_guess(const Dim *d)
+double cuda_size_guess(const Dim *d)
 {
 	int64_t lo, hi;
 	dim_range(d, &lo, &hi);
@@ -288,7 +278,7 @@ static double size_guess(const Dim *d)
 	return hi < 1 ? 1 : (double)hi;
 }
 
-static double count_of(double n, double each)
+double cuda_count_of(double n, double each)
 {
 	return (double)(int64_t)((n + each - 1) / each);
 }
@@ -299,9 +289,9 @@ static double count_of(double n, double each)
 // (warps + 2) of what the loop can. A block begins with nothing to multiply.
 static double tile_cycles(const CudaTile *t, double batches, double m, double n, double depth)
 {
-	const double blocks = batches * count_of(m, t->rows) * count_of(n, t->columns),
+	const double blocks = batches * cuda_count_of(m, t->rows) * cuda_count_of(n, t->columns),
 				 most = cuda_tile_blocks(t);
-	const double each = count_of(blocks, SMS), side = each < most ? each : most;
+	const double each = cuda_count_of(blocks, CUDA_SMS), side = each < most ? each : most;
 	const double warps = side * cuda_tile_threads(t) / 32, bytes = cuda_tile_shared(t) / t->stages;
 	double slice = (double)t->rows * t->columns * t->depth / LANES * 100 / t->speed * (warps + 2) /
 	               warps; // of one block
@@ -309,7 +299,7 @@ static double tile_cycles(const CudaTile *t, double batches, double m, double n,
 		slice = bytes / L2_RATE;
 	if (side * slice < LATENCY / (t->stages - 1))
 		slice = LATENCY / (t->stages - 1) / side;
-	return each * slice * count_of(depth, t->depth) + count_of(each, most) * LATENCY;
+	return each * slice * cuda_count_of(depth, t->depth) + cuda_count_of(each, most) * LATENCY;
 }
 
 const CudaTile *cuda_schedule_rows(const CudaProduct *p)
@@ -323,8 +313,9 @@ const CudaTile *cuda_schedule_rows(const CudaProduct *p)
 	for (size_t i = 0; i < COUNT_OF(tiles); i++) {
 		const CudaTile *t = &tiles[i];
 		if (t->unit != CUDA_ROW ||
-		    (best && size_guess(p->batches) * count_of(size_guess(p->n), best->columns) >=
-		                 SMS * ROW_BLOCKS))
+		    (best &&
+		     cuda_size_guess(p->batches) * cuda_count_of(cuda_size_guess(p->n), best->columns) >=
+		         CUDA_SMS * ROW_BLOCKS))
 			continue;
 		best = t;
 	}
@@ -339,8 +330,8 @@ static double split_cycles(int split, double batches, double m, double n)
 
 CudaSchedule cuda_schedule(const CudaProduct *p)
 {
-	const double batches = size_guess(p->batches), m = size_guess(p->m), n = size_guess(p->n),
-				 k = size_guess(p->k);
+	const double batches = cuda_size_guess(p->batches), m = cuda_size_guess(p->m),
+				 n = cuda_size_guess(p->n), k = cuda_size_guess(p->k);
 	const bool known = !p->whole && dim_is_const(p->k) &&
 	                   dim_is_const(dim_mul(p->ctx, p->batches, dim_mul(p->ctx, p->m, p->n)));
 	const int parts = known ? (int)(k / MIN_DEPTH) : 1; // a split costs memory: not for a guess
@@ -359,171 +350,4 @@ CudaSchedule cuda_schedule(const CudaProduct *p)
 			}
 		}
 	return best;
-}
-
-// ---- attention ----------------------------------------------------------------------------------
-
-// For each unit, those with more rows first: keys and values are read once for all of them.
-static const CudaAttention attentions[] = {
-	{.name = "row",
-     .unit = CUDA_ROW,
-     .rows = 1,
-     .keys = 128,
-     .width = CUDA_MAX_HEAD,
-     .threads = 256,
-     .blocks = 1},
-	{.name = "fma_64x32",
-     .unit = CUDA_FMA,
-     .rows = 64,
-     .keys = 32,
-     .width = 64,
-     .threads = 128,
-     .blocks = 3},
-	{.name = "fma_32x32",
-     .unit = CUDA_FMA,
-     .rows = 32,
-     .keys = 32,
-     .width = 64,
-     .threads = 128,
-     .blocks = 3},
-	{.name = "fma_32x16",
-     .unit = CUDA_FMA,
-     .rows = 32,
-     .keys = 16,
-     .width = CUDA_MAX_HEAD,
-     .threads = 128,
-     .blocks = 3},
-	// A warp has 16 rows, whose query and sums take up to 96 registers (tf32: 128) of each thread;
-    // what is on its way from memory takes the more the fewer warps there are.
-	{.name = "half_128x64",
-     .unit = CUDA_HALF,
-     .rows = 128,
-     .keys = 64,
-     .width = 64,
-     .threads = 256,
-     .blocks = 1},
-	{.name = "half_128x32",
-     .unit = CUDA_HALF,
-     .rows = 128,
-     .keys = 32,
-     .width = CUDA_MAX_HEAD,
-     .threads = 256,
-     .blocks = 1},
-	{.name = "half_64x64",
-     .unit = CUDA_HALF,
-     .rows = 64,
-     .keys = 64,
-     .width = 64,
-     .threads = 128,
-     .blocks = 2},
-	{.name = "half_64x32",
-     .unit = CUDA_HALF,
-     .rows = 64,
-     .keys = 32,
-     .width = CUDA_MAX_HEAD,
-     .threads = 128,
-     .blocks = 2},
-	{.name = "half_32x64",
-     .unit = CUDA_HALF,
-     .rows = 32,
-     .keys = 64,
-     .width = 64,
-     .threads = 64,
-     .blocks = 4},
-	{.name = "half_32x32",
-     .unit = CUDA_HALF,
-     .rows = 32,
-     .keys = 32,
-     .width = 96,
-     .threads = 64,
-     .blocks = 4},
-	{.name = "tf32_64x32",
-     .unit = CUDA_TF32,
-     .rows = 64,
-     .keys = 32,
-     .width = 64,
-     .threads = 128,
-     .blocks = 2},
-	{.name = "tf32_64x16",
-     .unit = CUDA_TF32,
-     .rows = 64,
-     .keys = 16,
-     .width = CUDA_MAX_HEAD,
-     .threads = 128,
-     .blocks = 2},
-	{.name = "tf32_32x32",
-     .unit = CUDA_TF32,
-     .rows = 32,
-     .keys = 32,
-     .width = 64,
-     .threads = 64,
-     .blocks = 4},
-	{.name = "tf32_32x16",
-     .unit = CUDA_TF32,
-     .rows = 32,
-     .keys = 16,
-     .width = 96,
-     .threads = 64,
-     .blocks = 4},
-};
-
-const CudaAttention *cuda_attention_find(const char *name)
-{
-	for (size_t i = 0; name && i < COUNT_OF(attentions); i++)
-		if (!strcmp(attentions[i].name, name))
-			return &attentions[i];
-	return NULL;
-}
-
-// The tallest that leaves no SM without work and no half of it without rows, or else the lowest.
-// Where sizes are open, one in between, lest a batch of one be left to a few SMs.
-static const CudaAttention *attention_tile(const CudaHeads *h, double batches, double rows)
-{
-	const bool few = dim_is_const(h->rows) && h->rows->value <= FEW_ROWS;
-	const CudaUnit unit = few                         ? CUDA_ROW
-	                      : dtype_size(h->dtype) == 2 ? CUDA_HALF
-	                      : h->tf32                   ? CUDA_TF32
-	                                                  : CUDA_FMA;
-	const bool known = dim_is_const(dim_mul(h->ctx, h->batches, h->rows));
-	const CudaAttention *best = NULL;
-	for (size_t i = 0; i < COUNT_OF(attentions); i++) {
-		const CudaAttention *t = &attentions[i];
-		if ((t->rows > OPEN_ROWS && !known) || t->unit != unit || t->width < h->width ||
-		    (best && best->rows == t->rows))
-			continue;
-		best = t;
-		if (batches * count_of(rows, t->rows) >= SMS && 2 * rows > t->rows)
-			break;
-	}
-	return best;
-}
-
-// What comes of parts is little beside the keys of a row alone, so there an open batch is taken for
-// the least; when keys are open, too, they are as likely few.
-static int attention_split(const CudaHeads *h, const CudaAttention *tile, double batches,
-                           double rows)
-{
-	int64_t lo, keys, least, most;
-	dim_range(h->keys, &lo, &keys);
-	dim_range(h->batches, &least, &most);
-	const bool open = lo < keys && keys > 2 * OPEN_KEYS;
-	if (open && dim_is_const(h->rows))
-		keys = lo > OPEN_KEYS ? lo : OPEN_KEYS;
-	else if (open)
-		keys = (int64_t)size_guess(h->keys);
-	else if (tile->unit == CUDA_ROW)
-		batches = least < 1 ? 1 : (double)least;
-	const double blocks = batches * count_of(rows, tile->rows);
-	if (2 * blocks > SMS || keys < 2 * MIN_KEYS)
-		return 1;
-	const int wanted = (int)(2 * SMS / blocks),
-			  parts = keys / MIN_KEYS < MAX_PARTS ? (int)(keys / MIN_KEYS) : MAX_PARTS;
-	return wanted < parts ? wanted : parts;
-}
-
-CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h)
-{
-	const double batches = size_guess(h->batches), rows = size_guess(h->rows);
-	const CudaAttention *tile = attention_tile(h, batches, rows);
-	return (CudaAttentionSchedule){tile, tile ? attention_split(h, tile, batches, rows) : 1};
 }

@@ -1,4 +1,4 @@
-// The schedule tables of CUDA (cuda_schedule.c).
+// The schedule tables of CUDA (cuda_schedule.c, cuda_attention.c).
 #ifndef PDCC_LOWER_TARGET_SCHEDULE_H
 #define PDCC_LOWER_TARGET_SCHEDULE_H
 
@@ -77,5 +77,12 @@ typedef struct CudaAttentionSchedule {
 
 CudaAttentionSchedule cuda_schedule_attention(const CudaHeads *h);
 const CudaAttention *cuda_attention_find(const char *name); // NULL: none
+
+// What both tables count with. A graphics processor is taken for one with 132 SMs (H100, H200; A100
+// has 108) of 128 lanes.
+enum { CUDA_SMS = 132 };
+// What a size is taken for: itself, or its bound where that is of use.
+double cuda_size_guess(const Dim *d);
+double cuda_count_of(double n, double each); // how many pieces of `each` cover n
 
 #endif
