@@ -44,7 +44,7 @@ SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/parse_draft.c ir/text/parse_name.c ir/text/print.c
 SOURCES += ir/verify/rules.c ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \
-	ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_table.c ir/verify/verify_text.c ir/verify/verify_types.c \
+	ir/verify/verify_kernel.c ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_table.c ir/verify/verify_text.c ir/verify/verify_types.c \
 	ir/verify/verify_winograd.c
 # The table of operators, and what generates C from it.
 OPS_YAML += ir/ops/complex.yaml ir/ops/fused.yaml ir/ops/fusion.yaml ir/ops/gradient.yaml ir/ops/graph.yaml ir/ops/linalg.yaml ir/ops/loss.yaml ir/ops/matrix.yaml ir/ops/slope.yaml \

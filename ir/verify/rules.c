@@ -1,4 +1,5 @@
-// What all rules of the verifier share: how they report, and comparing types (rules.h).
+// What all rules of the verifier share: how they report, comparing types, and what a region that
+// ends with loop.yield must be (rules.h).
 #include "ir/verify/rules.h"
 
 #include <stdarg.h>
@@ -61,6 +62,52 @@ bool verify_operand_types(const Op *op, int first, int n, Value *const *want, co
 		if (!types_agree(have, need))
 			return verify_fail(op, "value %d has type %s, but %s have %s", i, type_text(c, have),
 			                   what, type_text(c, need));
+	}
+	return true;
+}
+
+const Op *region_yield(const Op *op, int region)
+{
+	const Region *r = &op->regions[region];
+	const Block *b = r->first;
+	if (!b || b != r->last) {
+		verify_fail(op, "its region must be one block");
+		return NULL;
+	}
+	if (!b->last || b->last->code != OP_LOOP_YIELD) {
+		verify_fail(op, "its region must end with loop.yield");
+		return NULL;
+	}
+	return b->last;
+}
+
+bool region_takes_positions(const Op *op, int region, int first, int n)
+{
+	const Block *b = op->regions[region].first;
+	if (b->narg != first + n)
+		return verify_fail(op, "its region has %d arguments, but should have %d", b->narg,
+		                   first + n);
+	for (int i = first; i < b->narg; i++) {
+		if (b->args[i]->type->kind != TY_INDEX)
+			return verify_fail(op, "argument %d of its region must be an index, not %s", i,
+			                   type_text(op->ctx, b->args[i]->type));
+	}
+	return true;
+}
+
+bool region_gives(const Op *yield, int n, const Type *const *want)
+{
+	if (yield->noperand != n)
+		return verify_fail(yield, "%d values, but the operation around it takes %d",
+		                   yield->noperand, n);
+	for (int i = 0; i < n; i++) {
+		const Value *v = yield->operands[i].value;
+		if (!v)
+			return verify_fail(yield, "operand %d is missing", i);
+		if (want[i] ? v->type != want[i] : v->type->kind != TY_SCALAR)
+			return verify_fail(yield, "value %d has type %s, not %s", i,
+			                   type_text(yield->ctx, v->type),
+			                   want[i] ? type_text(yield->ctx, want[i]) : "a scalar");
 	}
 	return true;
 }

@@ -1,5 +1,6 @@
 // What the parts of the verifier share. Private to ir/; the outside calls ir_verify. The rules of
-// single operations are verify hooks of the operator table (verify_control.c, verify_loop.c).
+// single operations are verify hooks of the operator table (verify_control.c, verify_loop.c,
+// verify_kernel.c).
 #ifndef PDCC_VERIFY_H
 #define PDCC_VERIFY_H
 
@@ -19,6 +20,13 @@ bool verify_operands_present(const Op *op);
 // The values of `op` from operand `first` on have the types of `want`; `what` names the operation's
 // operands.
 bool verify_operand_types(const Op *op, int first, int n, Value *const *want, const char *what);
+
+// The loop.yield that ends a one-block region; NULL after a diagnostic.
+const Op *region_yield(const Op *op, int region);
+// The block's arguments from `first` on are n positions.
+bool region_takes_positions(const Op *op, int region, int first, int n);
+// The yield gives n values, number i of type want[i] (NULL: any scalar).
+bool region_gives(const Op *yield, int n, const Type *const *want);
 
 // verify_table.c: what the operator table says.
 bool operands_are_sound(const Op *op);
