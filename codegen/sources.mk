@@ -17,7 +17,7 @@ SOURCES += codegen/device/attention.c codegen/device/conv.c codegen/device/depth
 	codegen/device/turn.c codegen/device/vector.c codegen/device/wide.c
 SOURCES += codegen/func/estimate.c codegen/func/func.c codegen/func/guards.c codegen/func/indices.c codegen/func/limits.c codegen/func/needed.c codegen/func/scalar.c codegen/func/scalar_complex.c codegen/func/scalar_convert.c \
 	codegen/func/scalar_integer.c codegen/func/scalar_parts.c codegen/func/scalar_print.c codegen/func/scalar_table.c codegen/func/sizes.c codegen/func/spans.c
-SOURCES += codegen/model/branch.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
+SOURCES += codegen/model/branch.c codegen/model/moves.c codegen/model/header.c codegen/model/identity.c codegen/model/info.c \
 	codegen/model/declare.c codegen/model/lines.c codegen/model/locals.c codegen/model/module.c codegen/model/offsets.c codegen/model/ports.c codegen/model/run.c \
 	codegen/model/state.c codegen/model/story.c codegen/model/update.c codegen/model/weights.c
 SOURCES += codegen/nest/accumulate.c codegen/nest/ahead.c codegen/nest/blocks.c codegen/nest/clip.c codegen/nest/cut.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \

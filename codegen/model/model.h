@@ -95,6 +95,12 @@ bool branch_passes(const Op *op, int s); // whether anything may happen on that 
 // What a branch looks at, as C, after a check that it is one element. NULL after a diagnostic.
 const char *branch_condition(Codegen *cg, const Op *op);
 
+// ---- moves.c ------------------------------------------------------------------------------------
+
+// What is done on the way of a branch to successor s, at that indentation. False after a
+// diagnostic.
+bool edge_moves_print(Codegen *cg, const Op *op, int s, int depth);
+
 // ---- offsets.c ----------------------------------------------------------------------------------
 
 // An offset in the workspace in model_run, where `stem` lies. In C `at.x` where sizes are open.
