@@ -311,13 +311,26 @@ Value *simplify_hook_transpose(Builder *b, Op *op)
 	return build_transpose(b, op_operand(x->def, 0), n, perm);
 }
 
+// Whether a position that a run finds may lie outside: that is checked where the slice is read.
+static bool slice_may_miss(Op *op)
+{
+	Extent e;
+	bool miss = slice_is_open(op) || !extent_of_slice(op, &e);
+	for (int d = 0; !miss && d < op_operand(op, 0)->type->rank; d++) {
+		int64_t lo, hi;
+		dim_range(e.start[d], &lo, &hi);
+		miss = e.single[d] && (lo < 0 || hi > 0);
+	}
+	return miss;
+}
+
 // A slice of everything; it may still drop axes of size 1.
 Value *simplify_hook_slice(Builder *b, Op *op)
 {
 	Value *x = op_operand(op, 0);
 	const Type *type = op->results[0].type;
 	if (!type_is_tensor(x->type) || type_numel(b->ctx, x->type) != type_numel(b->ctx, type) ||
-	    dim_is(type_numel(b->ctx, type), 0))
+	    dim_is(type_numel(b->ctx, type), 0) || slice_may_miss(op))
 		return NULL;
 	return same_type(op, x) ? x : build_reshape(b, x, type);
 }
