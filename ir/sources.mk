@@ -42,7 +42,7 @@ SOURCES += ir/search/define_compare.c ir/search/define_order.c ir/search/define_
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
-SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/parse_draft.c ir/text/parse_name.c ir/text/print.c
+SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/parse_draft.c ir/text/parse_name.c ir/text/parse_type.c ir/text/print.c
 SOURCES += ir/verify/rules.c ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \
 	ir/verify/verify_kernel.c ir/verify/verify_loop.c ir/verify/verify_schedule.c ir/verify/verify_scope.c ir/verify/verify_table.c ir/verify/verify_text.c ir/verify/verify_types.c \
 	ir/verify/verify_winograd.c

@@ -1,6 +1,6 @@
 // What the parts of the IR parser share: the place in the text, words, numbers, and the parsers of
-// dims, types and attributes (lex.c, parse_attr.c). Private to ir/; the outside calls ir_parse and
-// attr_parse.
+// dims, types and attributes (lex.c, parse_type.c, parse_attr.c). Private to ir/; the outside calls
+// ir_parse and attr_parse.
 //
 // Every function that can fail reports once, with line and column, and returns false or NULL; the
 // callers stop at once, so that one fault in the text is one diagnostic.
@@ -57,6 +57,9 @@ const char *lex_string(Lexer *l); // "..."; uniqued. Reports
 bool lex_enter(Lexer *l);         // one level deeper; reports when too deep
 void lex_leave(Lexer *l);
 
+bool parse_dtype_word(Lexer *l, DType *out); // false, without a report: none is next
+// `3 x ?n x f32`: dims, then the element type.
+bool parse_dims(Lexer *l, const Dim **dims, int *rank, DType *dtype);
 const Dim *parse_dim(Lexer *l);
 const Type *parse_type(Lexer *l);
 // `(T, T)`
