@@ -77,12 +77,6 @@ static bool find_visit(Op *op, void *arg)
 	return true;
 }
 
-static const Op *region_end(const Op *op, int r)
-{
-	const Block *b = op->regions[r].first;
-	return b && b->last && (b->last->info->traits & TRAIT_TERMINATOR) ? b->last : NULL;
-}
-
 static bool join_visit(Op *op, void *arg)
 {
 	Arrays *a = arg;

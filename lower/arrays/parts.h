@@ -101,6 +101,13 @@ bool array_op_rewrite(Arrays *a, Op *op);
 // pd.array_to_tensor.
 bool array_join_rewrite(Arrays *a, Op *op);
 
+// ---- stacks_resolve.c ---------------------------------------------------------------------------
+
+// What ends region r; NULL: it gives nothing.
+const Op *region_end(const Op *op, int r);
+// Every use of a stack sees the operation that made it. False after a diagnostic.
+bool stacks_resolve(Region *r);
+
 // ---- narrow.c -----------------------------------------------------------------------------------
 
 // Takes values off a stack, which `create` made, that it need not hold.
