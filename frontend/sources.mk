@@ -9,7 +9,7 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c frontend/driver/verify_trace.c
 SOURCES += frontend/options/commands.c frontend/options/completion.c frontend/options/help.c \
 	frontend/options/parse.c frontend/options/table.c frontend/options/values.c
-SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/pir_json.c frontend/read/pir_op.c frontend/read/pir_read.c \
+SOURCES += frontend/read/pir_flow.c frontend/read/pir_gradient.c frontend/read/pir_json.c frontend/read/pir_desc.c frontend/read/pir_op.c frontend/read/pir_read.c \
 	frontend/read/pir_type.c
 SOURCES += frontend/read/attrs.c frontend/read/config.c frontend/read/config_yaml.c frontend/read/desc.c \
 	frontend/read/file.c frontend/read/folder.c frontend/read/gradient_names.c frontend/read/legacy_text.c \

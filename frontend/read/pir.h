@@ -11,6 +11,7 @@
 //   pir_json.c   members of the document, errors
 //   pir_read.c   the document, its version and limits
 //   pir_type.c   types and attributes
+//   pir_desc.c   variables and operators as descriptors
 //   pir_op.c     operations
 //   pir_flow.c   pylayer, if and while
 //   pir_gradient.c  what the slots of gradient operations are
@@ -80,17 +81,15 @@ bool pir_types(PirReader *r, json_object *tt, PirValue *out);
 Paddle__OpAttr *pir_attr(PirReader *r, const char *name, json_object *at, bool *ok);
 Paddle__OpAttr *pir_attr_new(PirReader *r, const char *name, int kind);
 
-// ---- pir_op.c ---------------------------------------------------------------------------------
-typedef bool PirForm(PirReader *r, PirBlock *b, json_object *op); // false after a diagnostic
-PirForm pir_op;
-// Whether no gradient goes through result i of an operation.
-bool pir_stops_gradient(json_object *op, size_t i);
+// ---- pir_desc.c ------------------------------------------------------------------------------
 // The value with that number; NULL after a diagnostic, or when `id` is 0: none.
 PirValue *pir_value(PirReader *r, int64_t id);
 // The id of entry i of a list of values ("I" or "O"). False when there is none.
 bool pir_id(json_object *list, size_t i, int64_t *id);
 // Binds a result or block argument to variables.
 void pir_bind(PirReader *r, int64_t id, PirValue *v);
+// A variable under exactly this name; `type` NULL: the file does not tell.
+void pir_declare_var(PirReader *r, PirBlock *b, char *name, Paddle__VarType *type);
 // Declares the variables of a new value in the block, named `stem`, or after it where the value is
 // a vector.
 bool pir_declare(PirReader *r, PirBlock *b, const char *stem, PirValue *v);
@@ -105,6 +104,12 @@ void pir_output(PirReader *r, Paddle__OpDesc *d, const char *slot, size_t n, cha
 void pir_add_attr(PirReader *r, Paddle__OpDesc *d, Paddle__OpAttr *a);
 // `to` becomes what `from` holds.
 void pir_assign(PirReader *r, PirBlock *b, char *from, char *to);
+
+// ---- pir_op.c ---------------------------------------------------------------------------------
+typedef bool PirForm(PirReader *r, PirBlock *b, json_object *op); // false after a diagnostic
+PirForm pir_op;
+// Whether no gradient goes through result i of an operation.
+bool pir_stops_gradient(json_object *op, size_t i);
 
 // ---- pir_gradient.c ---------------------------------------------------------------------------
 // The map of a gradient operation ("conv2d_grad"); *info becomes its forward operation's. NULL: it
