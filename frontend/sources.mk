@@ -30,6 +30,6 @@ SOURCES += frontend/translate/elementwise.c frontend/translate/feeds.c frontend/
 SOURCES += frontend/recipe/recipe.c
 SOURCES += frontend/report/align.c frontend/report/measured.c frontend/report/compare.c frontend/report/config.c frontend/report/dot.c frontend/report/panes.c frontend/report/quote.c
 SOURCES += frontend/write/pir_out.c frontend/write/pir_out_base.c frontend/write/pir_out_flow.c frontend/write/pir_out_kernel.c \
-	frontend/write/pir_out_nest.c frontend/write/pir_out_op.c frontend/write/pir_out_prepare.c \
+	frontend/write/pir_out_nest.c frontend/write/pir_out_fit.c frontend/write/pir_out_op.c frontend/write/pir_out_prepare.c \
 	frontend/write/pir_out_program.c frontend/write/pir_out_size.c \
 	frontend/write/pir_out_state.c frontend/write/pir_out_type.c

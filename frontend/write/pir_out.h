@@ -11,6 +11,7 @@
 //   pir_out_base.c  diagnostics, numbers of values
 //   pir_out.c       operations as text
 //   pir_out_type.c  types and attributes
+//   pir_out_fit.c   whether a row of the operator table says all that an operation has
 //   pir_out_op.c    the general rule: the operator table's `pir:` rows, backwards
 //   pir_out_size.c  sizes that a run finds, as values
 //   pir_out_flow.c  if and while, tensor arrays
