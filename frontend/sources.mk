@@ -3,7 +3,7 @@ SOURCES += frontend/driver/build_cache.c frontend/driver/build_cuda.c \
 	frontend/driver/build_model.c frontend/driver/build_nvcc.c frontend/driver/cmd_bench.c \
 	frontend/driver/cmd_compile.c frontend/driver/cmd_diff.c frontend/driver/cmd_info.c frontend/driver/cmd_opt.c \
 	frontend/driver/cmd_run.c frontend/driver/cmd_verify.c frontend/driver/depfile.c \
-	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_html.c \
+	frontend/driver/external.c frontend/driver/info_cuda.c frontend/driver/info_chart.c frontend/driver/info_html.c \
 	frontend/driver/pdcc.c \
 	frontend/driver/session.c frontend/driver/stages.c frontend/driver/stats.c \
 	frontend/driver/verify_expect.c frontend/driver/verify_find.c frontend/driver/verify_inputs.c frontend/driver/verify_trace.c

@@ -1,4 +1,5 @@
-// What the page of `pdcc info --html` is made of: info_html.c prints it.
+// What the page of `pdcc info --html` is made of: info_html.c prints it, info_chart.c the chart of
+// the memory plan.
 #ifndef PDCC_INFO_PAGE_H
 #define PDCC_INFO_PAGE_H
 
@@ -18,5 +19,37 @@ typedef struct InfoPage {
 } InfoPage;
 
 void info_html(Text *t, Context *c, const InfoPage *in);
+
+// ---- shared by the files that print it ----------------------------------------------------------
+
+typedef struct Row {
+	const Op *op;
+	int block;          // of the lowered program
+	int loops;          // around it
+	double macs, bytes; // multiply-accumulates; bytes written
+	int last_use;       // row of the last reader of a result
+} Row;
+
+// What sizes that are symbols are drawn as.
+typedef struct Drawn {
+	const Stats *stats;
+	int batch;
+} Drawn;
+
+typedef struct Page {
+	Text *t;
+	Context *c;
+	const InfoPage *in;
+	Drawn drawn;
+	int n;
+	Row *rows;
+	double macs, bytes, workspace;
+} Page;
+
+// Numbers as this page draws them: symbols are the samples that it names.
+double page_number(const Page *p, const Dim *d);
+double page_bytes(const Page *p, const Value *v);
+// The workspace over time.
+void info_chart(const Page *p);
 
 #endif
