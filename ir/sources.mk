@@ -29,7 +29,7 @@ SOURCES += ir/infer/attention.c ir/infer/infer_array.c ir/infer/infer_bounds.c \
 	ir/infer/infer_detect.c \
 	ir/infer/infer_image.c ir/infer/infer_index.c ir/infer/infer_list.c ir/infer/infer_mutable.c ir/infer/infer_nn.c \
 	ir/infer/infer_norm.c ir/infer/infer_product.c ir/infer/infer_sizes.c ir/infer/windows.c \
-	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
+	ir/infer/infer_range.c ir/infer/infer_reduce.c ir/infer/infer_repeat.c ir/infer/infer_rnn.c ir/infer/infer_scatter.c ir/infer/infer_slice.c \
 	ir/infer/infer_special.c ir/infer/infer_tensor.c ir/infer/infer_train.c
 SOURCES += ir/image/define_fractional.c ir/image/define_resize.c ir/image/define_sample.c ir/image/position.c
 SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attention.c \
