@@ -7,7 +7,7 @@ SOURCES += codegen/c/blocks.c codegen/c/compute.c codegen/c/map.c codegen/c/modu
 SOURCES += codegen/tuned/conv.c codegen/tuned/depthwise.c codegen/tuned/filter_gradient.c \
 	codegen/tuned/gemm.c codegen/tuned/gemm_tile.c codegen/tuned/integer.c codegen/tuned/layout.c codegen/tuned/norm.c \
 	codegen/tuned/pool_gradient.c codegen/tuned/row.c codegen/tuned/softmax.c codegen/tuned/winograd.c
-SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/graph.c codegen/cuda/header.c \
+SOURCES += codegen/cuda/backend.c codegen/cuda/cuda.c codegen/cuda/function.c codegen/cuda/graph.c codegen/cuda/header.c \
 	codegen/cuda/host.c codegen/cuda/instance.c codegen/cuda/library.c codegen/cuda/library_conv.c \
 	codegen/cuda/move.c codegen/cuda/nodes.c \
 	codegen/cuda/parameters.c codegen/cuda/report.c codegen/cuda/state.c codegen/cuda/step.c

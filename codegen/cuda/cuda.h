@@ -59,6 +59,8 @@ void cuda_report_end(Codegen *cg, CodegenResult *out);
 typedef struct CudaArg {
 	const char *type, *text, *stem;
 } CudaArg;
+#define CUDA_UNNAMED "x"           // the stem of what has no name in C
+enum { CUDA_BLOCK_THREADS = 256 }; // of a kernel that one block runs
 
 // What one launch does, or one call in a kernel of one block.
 typedef struct CudaStep {
@@ -87,8 +89,6 @@ static inline CudaArg cuda_arg_literal(const char *type, const char *text)
 	return (CudaArg){type, text, NULL};
 }
 void cuda_step_print(Codegen *cg, const CudaStep *s);
-// Finishes a function and prints the step that it is. False after a diagnostic.
-bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
 // C that says whether all that several steps do is little; "": it always is.
 const char *cuda_works_little(Codegen *cg, const Works *w);
 // All steps in between are calls in one kernel of one block, named after op; they take no more
@@ -106,6 +106,11 @@ void cuda_block_case(Codegen *cg, const char *before, const Value *v, const char
                      const char *after);
 // And the head of a loop with as many rounds as an element says.
 void cuda_block_rounds(Codegen *cg, const Value *v, const char *pointer);
+
+// ---- function.c ---------------------------------------------------------------------------------
+
+// Finishes a function and prints the step that it is. False after a diagnostic.
+bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads);
 // All functions of the device.
 void cuda_functions_print(Codegen *cg, Text *out);
 

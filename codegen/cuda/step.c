@@ -1,23 +1,17 @@
 // Steps of a CUDA program: what is launched as a kernel of its own, or, where one block of threads
 // is enough, called in a kernel that does several steps with barriers in between: small steps of a
-// conditional part that stand side by side, or a whole loop (lower/cuda/steps.c). The text of a
-// function serves both: as __global__, as __device__, or as both, one around the other. Called by
-// cuda.c and cuda/graph.c for all that is launched, and by cuda/host.c for the text.
+// conditional part that stand side by side, or a whole loop (lower/cuda/steps.c). Called by
+// function.c, move.c and graph.c for all that is launched.
 #include "codegen/cuda/cuda.h"
 #include "codegen/device/device.h"
 #include "ir/base/vec.h"
-#include "lower/analysis/touches.h"
 #include "lower/target/schedule.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-enum { BLOCK_THREADS = 256, WARP = 32 };
+enum { WARP = 32 };
 
 // ---- arguments ----------------------------------------------------------------------------------
-
-// What has no name in C.
-static const char unnamed[] = "x";
 
 CudaArg cuda_arg_tensor(Codegen *cg, const char *type, const Value *v, const char *text, bool cast)
 {
@@ -26,7 +20,7 @@ CudaArg cuda_arg_tensor(Codegen *cg, const char *type, const Value *v, const cha
 	const char *stem = p.kind == PLACE_INPUT    ? cg->inputs[p.col].member
 	                   : p.kind == PLACE_OUTPUT ? cg->outputs[p.col].member
 	                   : cast || (p.moving && moving_as(cg, moving_find(cg, &p), t) != text)
-	                       ? unnamed
+	                       ? CUDA_UNNAMED
 	                       : text;
 	return (CudaArg){type, text, stem};
 }
@@ -46,7 +40,7 @@ CudaArg cuda_arg_number(Codegen *cg, const Dim *d)
 {
 	const char *text = expression_unwrap(cg->arena, dim_in_locals(&cg->plan, d));
 	const char *name = d->kind == DIM_SYM ? text : dim_local(&cg->plan, d);
-	return (CudaArg){"int64_t ", text, dim_is_const(d) ? NULL : name ? name : unnamed};
+	return (CudaArg){"int64_t ", text, dim_is_const(d) ? NULL : name ? name : CUDA_UNNAMED};
 }
 
 // ---- what a block does --------------------------------------------------------------------------
@@ -271,8 +265,9 @@ static void block_kernel(Codegen *cg, const CudaBlock *b)
 	}
 	for (int i = 0; i < p.n; i++)
 		text_printf(&params, "%s%s%s", i ? ", " : "", p.items[i].type, p.param[i]);
-	const int threads = b->threads > BLOCK_THREADS ? BLOCK_THREADS
-	                                               : ((int)b->threads + WARP - 1) / WARP * WARP;
+	const int threads = b->threads > CUDA_BLOCK_THREADS
+	                        ? CUDA_BLOCK_THREADS
+	                        : ((int)b->threads + WARP - 1) / WARP * WARP;
 	const int func = kernel_add(
 		cg,
 		(EmittedFunc){.text = arena_printf(cg->arena, KERNEL_HEAD "\n%s}\n", body.text),
@@ -395,135 +390,4 @@ void cuda_step_print(Codegen *cg, const CudaStep *s)
 	const int part = cuda_node_step(cg, s->op);
 	item_add(cg, (Item){.step = kept, .narg = s->narg, .args = s->args, .part = part});
 	steps_end(cg);
-}
-
-// ---- steps of the program's own functions -------------------------------------------------------
-
-// What the call passes for a parameter; false after a diagnostic.
-static bool param_pass(const KernelFunc *k, const KernelParam *p, CudaArg *arg)
-{
-	Codegen *cg = k->cg;
-	const char *type = kernel_param_type(k, p), *text = call_argument(cg, p);
-	if (!text)
-		return false;
-	if (p->value)
-		*arg = cuda_arg_tensor(cg, type, p->value, text, false);
-	else if (!p->given && !p->bound && size_is_on_device(cg, p->sym))
-		*arg = cuda_arg_word(cg, type, cuda_size_word(cg, symbol_find(cg, p->sym)));
-	else
-		*arg = (CudaArg){type, text, p->given ? unnamed : text};
-	return true;
-}
-
-// Whether the function touches no more than the schedule was made for; what branches do, is all
-// there (touch_edge_sizes).
-static bool function_is_known(Codegen *cg, const KernelFunc *k)
-{
-	bool known = !k->status || op_may_fail(k->op);
-	for (int i = 0; i < k->nparam && known; i++) {
-		const KernelParam *p = &k->params[i];
-		known = p->value || p->given || p->bound || !size_is_on_device(cg, p->sym) ||
-		        op_touches_size(cg->arena, k->op, p->sym);
-	}
-	if (!known)
-		diag_error(cg->ctx->diag, k->op->loc,
-		           "code generation: the kernel of '%s' touches more than its step does",
-		           k->op->info->name);
-	return known;
-}
-
-bool cuda_function_print(Codegen *cg, KernelFunc *k, const char *blocks, int threads)
-{
-	const char *name = kernel_finish(k);
-	if (!k->op->nsucc && !function_is_known(cg, k))
-		return false;
-	const Attr *work = op_attr(k->op, "block_work");
-	CudaArg *args = NEW_ARRAY(cg->arena, (size_t)k->nparam + 2, CudaArg);
-	CudaStep s = {.op = k->op,
-	              .kernel = name,
-	              .work = work ? work->dim : NULL,
-	              .func = k->number,
-	              .blocks = blocks,
-	              .threads = threads,
-	              .args = args,
-	              .width = 1};
-	s.figures = cuda_figures(cg, k);
-	s.figures.blocks = k->blocks;
-	s.figures.shared = k->block_shared;
-	for (int i = 0; i < k->nparam; i++)
-		if (!param_pass(k, &k->params[i], &args[s.narg++]))
-			return false;
-	if (k->status) {
-		args[s.narg++] = cuda_arg_state(cg, "pd_state *");
-		const int failure = k->nfault ? cuda_failures(cg, k->nfault, k->faults)
-		                              : cuda_failure(cg, k->op);
-		args[s.narg++] = cuda_arg_literal("int ", arena_printf(cg->arena, "%d", failure));
-	}
-	s.stem = name + strcspn(name, "_") + 1;
-	if (k->sizes) // of a template the instance whose positions are wide enough for the sizes of
-	              // this run
-		s.instance = arena_printf(
-			cg->arena, "%s <= %" PRId64 " ? %s<int> : %s<int64_t>",
-			expression_unwrap(cg->arena, dim_in_locals(&cg->plan, dim_at_most(cg->ctx, k->sizes))),
-			k->sizes_most, name, name);
-	if (work && threads > 1) {
-		int64_t least;
-		const Dim *wide;
-		step_work(k->op, &wide);
-		dim_range(wide, &least, &s.width);
-	}
-	if (k->block_threads)
-		s.width = BLOCK_THREADS;
-	cuda_step_print(cg, &s);
-	return true;
-}
-
-// ---- the text -----------------------------------------------------------------------------------
-
-// The head of a function, as it is launched: one with a guard looks whether its part runs.
-static void launched_head(const EmittedFunc *f, Text *out)
-{
-	text_str(out, "static __global__ void ");
-	if (f->bounds)
-		text_printf(out, "__launch_bounds__(%s) ", f->bounds);
-	text_printf(out, "%s(", f->name);
-	if (f->guarded)
-		text_printf(out, "%s pd_part%s", f->counts ? "pd_turn" : "pd_guard",
-		            *f->params ? ", " : "");
-	text_printf(out, "%s)\n{", *f->params || f->guarded ? f->params : "void");
-	if (f->guarded)
-		text_str(out, "\n\tif (pd_is_off(pd_part))\n\t\treturn;");
-}
-
-// `text` as a function that is launched, or that blocks call.
-static void function_print(const EmittedFunc *f, const char *text, bool called, Text *out)
-{
-	for (const char *s = text; *s; s++) {
-		if (*s == KERNEL_FN[0])
-			text_str(out, called ? f->called : f->name);
-		else if (*s == KERNEL_HEAD[0] && called)
-			text_printf(out, "static __device__ void %s(%s)\n{", f->called,
-			            *f->params ? f->called_params : "void");
-		else if (*s == KERNEL_HEAD[0])
-			launched_head(f, out);
-		else
-			text_char(out, *s);
-	}
-	text_char(out, '\n');
-}
-
-void cuda_functions_print(Codegen *cg, Text *out)
-{
-	for (int i = 0; i < cg->nfunc; i++) {
-		const EmittedFunc *f = &cg->funcs[i];
-		const char *text = f->text;
-		if (f->called)
-			function_print(f, text, true, out);
-		if (f->called && f->launched)
-			text = arena_printf(cg->arena, "%s" KERNEL_HEAD "\n\t%s%s(%s);\n}\n",
-			                    f->is_template ? "template <typename I>\n" : "", f->called,
-			                    f->is_template ? "<I>" : "", f->arguments);
-		if (f->launched)
-			function_print(f, text, false, out);
-	}
 }
