@@ -7,7 +7,7 @@ SOURCES += lower/analysis/course.c lower/analysis/deps.c lower/analysis/dim_orde
 SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_forward.c \
 	lower/arrays/arrays_join.c lower/arrays/arrays_ops.c lower/arrays/arrays_size.c \
 	lower/arrays/narrow.c lower/arrays/stacks.c lower/arrays/stacks_resolve.c
-SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/cse.c lower/clean/dce.c \
+SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/compared.c lower/clean/known.c lower/clean/cse.c lower/clean/dce.c \
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c \
 	lower/clean/cases.c lower/clean/dead_stacks.c lower/clean/sccp.c lower/clean/order_values.c lower/clean/roots.c lower/clean/select.c \

@@ -12,8 +12,18 @@ PassFunction pass_expand, pass_canonicalize, pass_fold, pass_unit_rows, pass_fol
 	pass_loop_trips, pass_select, pass_strip_backward, pass_sink, pass_order_values, pass_cases,
 	pass_dead_stacks, pass_sccp;
 
-// canonicalize.c, for its patterns: the constant that v is, where all elements are the same and
-// they are few enough to look at; NULL: it is none.
+// compared.c, for patterns of canonicalize: the constant that v is, where all elements are the same
+// and they are few enough to look at; NULL: it is none.
 const Tensor *constant_of_equals(const Value *v);
+
+// ---- known.c ------------------------------------------------------------------------------------
+
+// Text of IR does not say what inference knows of shape arithmetic: finds it again.
+void refresh_known(Op *op);
+// Turns operands that override attributes into those attributes where they are known. True:
+// changed.
+bool drop_shape_operands(Op *op);
+// Shape arithmetic that came out constant.
+Value *known_constant(Builder *b, Op *op);
 
 #endif
