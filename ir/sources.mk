@@ -19,7 +19,7 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c \
 SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_retinanet.c ir/detect/define_roi.c ir/detect/define_yolo_loss.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
-SOURCES += ir/gradient/array_sums.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_affine.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \
+SOURCES += ir/gradient/array_sums.c ir/gradient/duals.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_affine.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \
 	ir/gradient/gradient_contract.c ir/gradient/gradient_control.c ir/gradient/gradient_keep.c ir/gradient/gradient_kernel.c \
 	ir/gradient/gradient_log.c ir/gradient/gradient_loop.c ir/gradient/gradient_reach.c ir/gradient/gradient_remat.c ir/gradient/gradient_revolve.c \
 	ir/gradient/gradient_body.c ir/gradient/gradient_nest.c ir/gradient/gradient_norm.c ir/gradient/gradient_sizes.c \

@@ -6,169 +6,6 @@
 
 #include <string.h>
 
-// ---- duals: values and their gradients ----------------------------------------------------------
-
-typedef struct Dual {
-	const Value *value;
-	Value *sum;    // NULL: nothing came in
-	Value **parts; // [type->nelem] of a vec: what came in for each part
-	bool wanted;
-} Dual;
-
-struct Duals {
-	Context *c;
-	PointerMap of; // Value -> Dual
-	DualsHow how;
-	const Op *loop; // of `flow`
-	LoopDual *flow; // [nresult of loop]
-};
-
-Duals *duals_new(Context *c, const DualsHow *how)
-{
-	Duals *d = NEW(c->arena, Duals);
-	d->c = c;
-	d->how = how ? *how : (DualsHow){0};
-	pointer_map_init(&d->of, c->arena);
-	return d;
-}
-
-const DualsHow *duals_how(const Duals *d)
-{
-	return &d->how;
-}
-
-Duals *duals_like(const Duals *d)
-{
-	DualsHow how = d->how;
-	how.marks = false;
-	return duals_new(d->c, &how);
-}
-
-void duals_loop(Duals *d, const Op *loop, int i, LoopDual how)
-{
-	if (d->loop != loop)
-		d->flow = NEW_ARRAY(d->c->arena, (size_t)loop->nresult, LoopDual);
-	d->loop = loop;
-	d->flow[i] = how;
-}
-
-LoopDual duals_loop_how(const Duals *d, const Op *loop, int i)
-{
-	return d->loop == loop ? d->flow[i] : LOOP_FLOWS;
-}
-
-static const Dual *dual_find(const Duals *d, const Value *v)
-{
-	return pointer_map_get(&d->of, v);
-}
-
-static Dual *dual_of(Duals *d, const Value *v)
-{
-	Dual *e = (Dual *)(uintptr_t)dual_find(d, v);
-	if (!e) {
-		e = NEW(d->c->arena, Dual);
-		e->value = v;
-		pointer_map_set(&d->of, v, e);
-	}
-	return e;
-}
-
-bool type_moves(const Type *t)
-{
-	if (t->kind == TY_VEC) {
-		for (int i = 0; i < t->nelem; i++)
-			if (type_moves(t->elems[i]))
-				return true;
-		return false;
-	}
-	bool kept = t->kind == TY_TENSOR || t->kind == TY_SCALAR || t->kind == TY_ARRAY;
-	return kept && (dtype_is_float(t->dtype) || dtype_is_complex(t->dtype));
-}
-
-void duals_want(Duals *d, Value *v)
-{
-	if (v && type_moves(v->type))
-		dual_of(d, v)->wanted = true;
-}
-
-bool duals_wanted(const Duals *d, const Value *v)
-{
-	const Dual *e = v ? dual_find(d, v) : NULL;
-	return e && e->wanted;
-}
-
-static bool is_wanted(const Value *v, const void *duals)
-{
-	return duals_wanted(duals, v);
-}
-
-static bool add_part(Builder *b, Value **sum, const Type *type, Value *dv)
-{
-	bool tensor = type->kind == TY_TENSOR;
-	dv = tensor ? tensor_cast(b, dv, type->dtype) : scalar_cast(b, dv, type->dtype);
-	*sum = *sum ? apply2(b, OP_PD_ADD, *sum, dv) : dv;
-	return *sum != NULL;
-}
-
-static Value **dual_parts(Duals *d, Dual *e)
-{
-	if (!e->parts)
-		e->parts = NEW_ARRAY(d->c->arena, (size_t)e->value->type->nelem + 1, Value *);
-	return e->parts;
-}
-
-bool duals_add(Builder *b, Duals *d, Value *v, Value *dv)
-{
-	if (!dv || !type_moves(v->type))
-		return true;
-	Dual *e = dual_of(d, v);
-	if (v->type->kind == TY_ARRAY) {
-		e->sum = e->sum ? gradient_add_arrays(b, e->sum, dv) : dv;
-		return e->sum != NULL;
-	}
-	if (v->type->kind != TY_VEC)
-		return add_part(b, &e->sum, v->type, dv);
-	for (int i = 0; i < v->type->nelem; i++) {
-		if (!type_moves(v->type->elems[i]))
-			continue;
-		Value *part = build1(b, OP_BUILTIN_SLICE, dv, "index", attr_int(b->ctx, i), NULL);
-		if (!part || !add_part(b, &dual_parts(d, dual_of(d, v))[i], v->type->elems[i], part))
-			return false;
-	}
-	return true;
-}
-
-Value *gradient_zero(Builder *b, const Type *t)
-{
-	return t->kind == TY_SCALAR ? build_scalar_f(b, t->dtype, 0) : build_full(b, t, 0);
-}
-
-Value *gradient_zeros_for(Builder *b, Value *v)
-{
-	return v->type->kind == TY_ARRAY ? gradient_zero_array(b, v) : gradient_zero(b, v->type);
-}
-
-Value *duals_get(Builder *b, Duals *d, Value *v)
-{
-	const Dual *e = dual_find(d, v);
-	if (!e || v->type->kind != TY_VEC)
-		return e ? e->sum : NULL;
-	if (!e->parts)
-		return NULL;
-	int n = v->type->nelem;
-	Value **parts = NEW_ARRAY(d->c->arena, (size_t)n + 1, Value *);
-	for (int i = 0; i < n; i++)
-		parts[i] = e->parts[i] ? e->parts[i] : gradient_zero(b, v->type->elems[i]);
-	return build(b, OP_BUILTIN_COMBINE, n, parts, NULL);
-}
-
-void duals_clear(Duals *d, const Value *v)
-{
-	Dual *e = dual_of(d, v);
-	e->sum = NULL;
-	e->parts = NULL;
-}
-
 // ---- what hooks and rules use -------------------------------------------------------------------
 
 Value *gradient_of(GradientJob *g, int result)
@@ -179,8 +16,7 @@ Value *gradient_of(GradientJob *g, int result)
 
 bool gradient_comes(GradientJob *g, int result)
 {
-	const Dual *e = dual_find(g->duals, op_result(g->op, result));
-	return e && (e->sum || e->parts);
+	return duals_come(g->duals, op_result(g->op, result));
 }
 
 bool gradient_wants(const GradientJob *g, int operand)
@@ -333,7 +169,7 @@ static bool gradient_in_place(GradientJob *g)
 
 bool gradient_by_meaning(GradientJob *g)
 {
-	if (g->duals->how.expand && (g->op->info->traits & TRAIT_STEPS))
+	if (duals_how(g->duals)->expand && (g->op->info->traits & TRAIT_STEPS))
 		return gradient_in_place(g);
 	Builder *b = g->b;
 	Op *op = g->op, *before = b->before ? b->before->prev : b->block->last;
@@ -379,20 +215,17 @@ bool gradient_hook_symmetric(GradientJob *g)
 
 static bool gradient_combine(GradientJob *g)
 {
-	const Dual *e = dual_find(g->duals, op_result(g->op, 0));
-	Value **parts = e ? e->parts : NULL;
-	for (int i = 0; parts && i < g->op->noperand; i++)
-		if (gradient_wants(g, i) && !duals_add(g->b, g->duals, op_operand(g->op, i), parts[i]))
+	for (int i = 0; i < g->op->noperand; i++)
+		if (gradient_wants(g, i) && !duals_add(g->b, g->duals, op_operand(g->op, i),
+		                                       duals_part(g->duals, op_result(g->op, 0), i)))
 			return false;
 	return true;
 }
 
 static bool gradient_slice(GradientJob *g)
 {
-	Value *vec = op_operand(g->op, 0), *dv = gradient_of(g, 0);
-	int i = (int)op_int(g->op, "index", 0);
-	return add_part(g->b, &dual_parts(g->duals, dual_of(g->duals, vec))[i], vec->type->elems[i],
-	                dv);
+	return duals_add_part(g->b, g->duals, op_operand(g->op, 0), (int)op_int(g->op, "index", 0),
+	                      gradient_of(g, 0));
 }
 
 static bool gradient_view(GradientJob *g)
@@ -421,7 +254,7 @@ bool op_gradient(Builder *b, Op *op, Duals *d)
 	bool comes = false;
 	for (int i = 0; i < op->nresult; i++)
 		comes |= gradient_comes(&g, i);
-	if (!comes || !op_reads_any(op, is_wanted, d))
+	if (!comes || !op_reads_any(op, dual_is_wanted, d))
 		return true;
 	if (op->code == OP_BUILTIN_COMBINE)
 		return gradient_combine(&g);

@@ -81,11 +81,17 @@ static inline bool value_moves(const Value *v)
 }
 // Whether v is wanted, or depends on what is, as far as duals_reach has gone.
 bool duals_wanted(const Duals *d, const Value *v);
+bool dual_is_wanted(const Value *v, const void *duals); // the same, for op_reads_any
 // Marks the results of op when it reads a value that is wanted.
 void duals_reach(Duals *d, Op *op);
 // Adds dv to the gradient of v; dv is cast to v's element type. A NULL dv is zero. False after a
 // diagnostic.
 bool duals_add(Builder *b, Duals *d, Value *v, Value *dv);
+// The same for part i of a vec; whether anything came in for v; what did for part i (NULL:
+// nothing).
+bool duals_add_part(Builder *b, Duals *d, Value *v, int i, Value *dv);
+bool duals_come(const Duals *d, const Value *v);
+Value *duals_part(const Duals *d, const Value *v, int i);
 // What has been added up so far, NULL: nothing. Of a vec: a combine, with zeros for parts that got
 // nothing.
 Value *duals_get(Builder *b, Duals *d, Value *v);

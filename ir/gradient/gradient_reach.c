@@ -3,11 +3,6 @@
 // compared with what is wanted has no gradient.
 #include "ir/gradient/gradient.h"
 
-static bool is_wanted(const Value *v, const void *duals)
-{
-	return duals_wanted(duals, v);
-}
-
 // Of the operations of a region's block; the last hands on. NULL: an empty region.
 static const Op *block_reach(Duals *d, const Block *b)
 {
@@ -61,7 +56,7 @@ static void loop_reach(Duals *d, Op *op)
 static bool reads_wanted(const Duals *d, const Op *op)
 {
 	if (!(op->info->traits & TRAIT_SIZES_OF))
-		return op_reads_any(op, is_wanted, d);
+		return op_reads_any(op, dual_is_wanted, d);
 	for (int i = 1; i < op->noperand; i++)
 		if (duals_wanted(d, op_operand(op, i)))
 			return true;
