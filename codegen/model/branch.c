@@ -27,13 +27,6 @@ static const char *succ_role(Codegen *cg, const Op *op, int s)
 	return s ? "else" : "then";
 }
 
-const char *branch_kind(const Op *op)
-{
-	return branch_is_of_loop(op) || branch_enters_loop(op) ? "while"
-	       : op->code == OP_CF_SWITCH                      ? "switch"
-	                                                       : "if";
-}
-
 void block_label_print(Codegen *cg, const Block *b)
 {
 	const char *comment = NULL;

@@ -83,8 +83,6 @@ void locals_place(Codegen *cg); // of blocks that nest: in cg->run, where they a
 
 // The label and comment in front of a block; nothing for the first.
 void block_label_print(Codegen *cg, const Block *b);
-// What a branch was before it was one: "while" or "if".
-const char *branch_kind(const Op *op);
 // Moves what the branch passes on, and goes. False after a diagnostic.
 bool branch_print(Codegen *cg, const Op *op);
 // The same without going: what happens on the way to successor s.

@@ -92,9 +92,11 @@ const Op *loop_back(const Block *head);
 // and the way back.
 bool branch_is_of_loop(const Op *op);
 bool branch_enters_loop(const Op *op); // from outside, or for another round
-bool branch_joins(const Op *op);       // to where the parts of a branch meet
-bool block_joins(const Block *b);      // whether they meet there
-bool op_is_silent(const Op *op);       // nothing is done for it
+// What a branch was before it was one: "while", "switch" or "if".
+const char *branch_kind(const Op *op);
+bool branch_joins(const Op *op);  // to where the parts of a branch meet
+bool block_joins(const Block *b); // whether they meet there
+bool op_is_silent(const Op *op);  // nothing is done for it
 // Loops whose rounds are known on entry: the branch at the head's end, which never looks at its
 // condition; NULL: another loop.
 const Op *loop_counted(const Block *head);

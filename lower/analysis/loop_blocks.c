@@ -30,6 +30,13 @@ bool branch_enters_loop(const Op *op)
 	return has_role(op, ROLE_ENTER) || has_role(op, ROLE_BACK);
 }
 
+const char *branch_kind(const Op *op)
+{
+	return branch_is_of_loop(op) || branch_enters_loop(op) ? "while"
+	       : op->code == OP_CF_SWITCH                      ? "switch"
+	                                                       : "if";
+}
+
 bool branch_joins(const Op *op)
 {
 	return has_role(op, ROLE_JOIN);
