@@ -155,8 +155,6 @@ void offsets_note(Codegen *cg);
 const Dim *type_bytes_in_run(const Codegen *cg, const Type *t);
 // The argument of a call for one parameter; NULL after a diagnostic.
 const char *call_argument(Codegen *cg, const KernelParam *p);
-// The arguments of a call, for the parameters of its function. False after a diagnostic.
-bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args);
 // `if (condition)` the run ends with that status, and names op.
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op);
 void run_checks_print(Codegen *cg, Text *out); // its beginning

@@ -272,17 +272,6 @@ const char *call_argument(Codegen *cg, const KernelParam *p)
 	return e && e[0] == '(' && e[1] == '&' ? expression_unwrap(cg->arena, e) : e;
 }
 
-bool call_arguments(Codegen *cg, const KernelFunc *k, Text *args)
-{
-	for (int i = 0; i < k->nparam; i++) {
-		const char *e = call_argument(cg, &k->params[i]);
-		if (!e)
-			return false;
-		text_printf(args, "%s%s", i ? ", " : "", e);
-	}
-	return true;
-}
-
 void failure_print(Codegen *cg, const char *condition, const char *status, const Op *op)
 {
 	run_line(cg, 1, "if (%s) {", condition);

@@ -137,7 +137,7 @@ const char *interp_shape_text(const Interp *in, const Tensor *t);
 int interp_match_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 // A size under the symbols known now; false after a diagnostic at op.
 bool interp_size(Interp *in, const Op *op, const Dim *d, int64_t *out);
-// As interp_bind_dim for a size that `op` found: its symbols get a value or are checked.
+// For a size that `op` found: its symbols get a value or are checked.
 bool interp_found_dim(Interp *in, const Op *op, const Dim *d, int64_t value);
 // What v, bound by `op`, holds must fit its type; sizes that are found at run time become known.
 bool interp_found_dims(Interp *in, const Op *op, const Value *v);

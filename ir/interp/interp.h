@@ -24,6 +24,5 @@ void interp_observe(Interp *in, void (*seen)(void *arg, const Value *v, const Te
 void interp_set_max_trip(Interp *in,
                          int64_t rounds);     // a loop that takes more is an error; 0: any number
 int64_t interp_dim(Interp *in, const Dim *d); // symbols bound by feeds and operations
-void interp_bind_dim(Interp *in, const Dim *sym, int64_t v);
 
 #endif

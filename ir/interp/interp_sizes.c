@@ -60,11 +60,6 @@ static void set_sym(Interp *in, const Dim *sym, int64_t v, const Op *op)
 	*s = (SymValue){sym, v, op};
 }
 
-void interp_bind_dim(Interp *in, const Dim *sym, int64_t v)
-{
-	set_sym(in, sym, v, NULL);
-}
-
 // The value of the one missing symbol that makes d equal `value`: d is linear in it, or there is
 // none.
 static bool solve_sym(Interp *in, const Dim *d, const Dim *sym, int64_t value, int64_t *out)

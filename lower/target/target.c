@@ -96,12 +96,6 @@ const Target *target_find(const char *name)
 	return NULL;
 }
 
-const Target *target_list(int *n)
-{
-	*n = COUNT_OF(targets);
-	return targets;
-}
-
 int target_lanes(const Target *t, DType element)
 {
 	return t->lanes * (int)dtype_size(DT_F32) / (int)dtype_size(element);

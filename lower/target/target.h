@@ -35,7 +35,6 @@ typedef struct Target {
 
 // NULL: no such target. "native" is resolved by the driver before.
 const Target *target_find(const char *name);
-const Target *target_list(int *n);
 // Elements of f32 or f64 in a vector register.
 int target_lanes(const Target *t, DType element);
 // Whether the language has a kernel for such operations (`emit` in the operator table).
