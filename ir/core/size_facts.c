@@ -1,8 +1,7 @@
 // Facts about sizes as types and modules have them: how large a tensor may become, and the
 // attributes in which the text of a module keeps what dim_bound.c knows.
+#include "ir/base/vec.h"
 #include "ir/core/core.h"
-
-enum { MAX_EMPTY = 64 };
 
 static bool is_shaped(const Type *t)
 {
@@ -122,29 +121,37 @@ bool region_has_size(const Region *r, const Dim *sym, bool (*has)(const Op *op, 
 	return false;
 }
 
-static int empty_collect(Context *c, const Dim *d, const Dim **list, int n)
+typedef struct Sizes {
+	int n, room;
+	const Dim **list;
+} Sizes;
+
+static void empty_collect(Context *c, const Dim *d, Sizes *s)
 {
-	if (d->a)
-		return empty_collect(c, d->b, list, empty_collect(c, d->a, list, n));
+	if (d->a) {
+		empty_collect(c, d->a, s);
+		empty_collect(c, d->b, s);
+		return;
+	}
 	bool take = d->kind == DIM_SYM && dim_may_be_empty(c, d);
-	for (int i = 0; i < n && take; i++)
-		take = list[i] != d;
-	if (take && n < MAX_EMPTY)
-		list[n++] = d;
-	return n;
+	for (int i = 0; i < s->n && take; i++)
+		take = s->list[i] != d;
+	if (!take)
+		return;
+	VEC_ROOM(c->arena, s->list, s->n, s->room);
+	s->list[s->n++] = d;
 }
 
 static const Attr *empty_attr(Op *module)
 {
-	const Dim *list[MAX_EMPTY];
-	int n = 0;
+	Sizes s = {0};
 	for (const Block *b = module->regions[0].first; b; b = b->next)
 		for (const Op *op = b->first; op; op = op->next)
 			for (int d = 0; op->code == OP_PD_FEED && op->results[0].type->kind == TY_TENSOR &&
 			                d < op->results[0].type->rank;
 			     d++)
-				n = empty_collect(module->ctx, op->results[0].type->dims[d], list, n);
-	return n ? attr_dims(module->ctx, n, list) : NULL;
+				empty_collect(module->ctx, op->results[0].type->dims[d], &s);
+	return s.n ? attr_dims(module->ctx, s.n, s.list) : NULL;
 }
 
 static const Attr *bounds_attr(Op *module)
