@@ -1,11 +1,11 @@
 // Proves that one size is at least another, whatever the symbols are (every symbol is at least 1).
 // Used by the memory plan to drop what cannot be the maximum. A proof that is not found only costs
 // memory.
-#include "lower/analysis/analysis.h"
 //
 // a >= b is read as: the terms of a - b with positive coefficients cover those with negative ones.
 // A product covers another when each factor of the other is matched by a factor that is no smaller;
 // factors are compared by what they are made of (x / k >= y when x >= k * y, and so on).
+#include "lower/analysis/analysis.h"
 
 enum { MAX_DEPTH = 12, MAX_TERMS = 32, MAX_FACTORS = 16, MAX_STEPS = 400 };
 
@@ -67,28 +67,6 @@ static bool positive_const(const Dim *d)
 	return dim_is_const(d) && d->value > 0;
 }
 
-// a is at least both, or at least one, of what b is made of.
-static bool at_least_both(Proof *p, const Dim *a, const Dim *b, int depth)
-{
-	return at_least(p, a, b->a, depth) && at_least(p, a, b->b, depth);
-}
-
-static bool at_least_either(Proof *p, const Dim *a, const Dim *b, int depth)
-{
-	return at_least(p, a, b->a, depth) || at_least(p, a, b->b, depth);
-}
-
-// Both, or one, of what a is made of are at least b.
-static bool both_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
-{
-	return at_least(p, a->a, b, depth) && at_least(p, a->b, b, depth);
-}
-
-static bool either_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
-{
-	return at_least(p, a->a, b, depth) || at_least(p, a->b, b, depth);
-}
-
 // floor(x / k) >= b when x >= k b.
 static bool quotient_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
 {
@@ -105,16 +83,30 @@ static bool at_least_quotient(Proof *p, const Dim *a, const Dim *b, int depth)
 	return at_least(p, most, b->a, depth);
 }
 
+// a >= b by what b is made of: both, where it is the larger or either of two, else one of them.
+static bool at_least_parts(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	const bool both = b->kind == DIM_MAX || b->kind == DIM_BROADCAST;
+	if (!both && b->kind != DIM_MIN)
+		return false;
+	const bool first = at_least(p, a, b->a, depth);
+	return first == both ? at_least(p, a, b->b, depth) : first;
+}
+
+// Likewise by what a is made of.
+static bool parts_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
+{
+	const bool both = a->kind == DIM_MIN || a->kind == DIM_BROADCAST;
+	if (!both && a->kind != DIM_MAX)
+		return false;
+	const bool first = at_least(p, a->a, b, depth);
+	return first == both ? at_least(p, a->b, b, depth) : first;
+}
+
 // a >= b for factors of a product.
 static bool atom_at_least(Proof *p, const Dim *a, const Dim *b, int depth)
 {
-	if ((b->kind == DIM_MAX || b->kind == DIM_BROADCAST) && at_least_both(p, a, b, depth))
-		return true;
-	if (b->kind == DIM_MIN && at_least_either(p, a, b, depth))
-		return true;
-	if (a->kind == DIM_MAX && either_at_least(p, a, b, depth))
-		return true;
-	if ((a->kind == DIM_MIN || a->kind == DIM_BROADCAST) && both_at_least(p, a, b, depth))
+	if (at_least_parts(p, a, b, depth) || parts_at_least(p, a, b, depth))
 		return true;
 	if (a->kind == DIM_DIV && quotient_at_least(p, a, b, depth))
 		return true;
