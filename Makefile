@@ -126,11 +126,13 @@ check-kernels bench-kernels: obj/bench/kernels
 	CC="$(CC)" sh $(SRC)/tests/bench/kernels.sh obj/bench/kernels $(if $(filter check-kernels,$@),check,time) $(ISA)
 
 # Side by side with the peers that are installed.
-.PHONY: bench bench-all bench-train
+.PHONY: bench bench-all bench-new bench-train
 bench: pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench.py --pdcc $(CURDIR)/pdcc
 bench-all: pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench_all.py --pdcc $(CURDIR)/pdcc
+bench-new: pdcc
+	$(PYTHON) $(SRC)/tests/bench/bench_new.py --pdcc $(CURDIR)/pdcc
 bench-train: pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench_train.py --pdcc $(CURDIR)/pdcc
 	$(PYTHON) $(SRC)/tests/bench/bench_loops.py --pdcc $(CURDIR)/pdcc --cc "$(CC)"
@@ -201,6 +203,7 @@ help:
 	@echo 'check-cuda-corpus  recorded programs as CUDA, all that CORPUS=FOLDER... names'
 	@echo 'check-kernels   the kernel templates against plain loops; bench-kernels: their speed'
 	@echo 'bench           side by side with the peers that are installed; bench-all: all models of the corpus, in docs/performance.md'
+	@echo 'bench-new       networks that no corpus has beside the peers'
 	@echo 'bench-train     training steps beside Paddle and JAX; gradients beside C by hand, JAX and Enzyme'
 	@echo 'check-gpu       recorded programs on a GPU; bench-gpu: what it takes beside cuBLASLt and cuDNN'
 	@echo 'asan            the compiler with sanitizers, obj/asan/pdcc'

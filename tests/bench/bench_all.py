@@ -61,12 +61,10 @@ def library(pdcc, model, folder, threads):
     return made, f'{prefix}_call'
 
 
-def measure(name, a, folder):
-    """{'name', 'ms', 'ratios' by peer, 'why' where there is nothing}."""
+def compared(name, model, limit, a, folder):
+    """One bench model beside the peers: {'name', 'ms', 'difference', 'ratios' by peer}, or 'why' where there is nothing. A peer counts
+    whose result is within `limit` of Paddle's greatest element."""
     try:
-        model = prepared(name)
-        if not model:
-            return {'name': name, 'why': 'has LoD, or no inputs'}
         path, entry = library(a.pdcc, model, folder, a.threads)
         peers = [f'pdcc=pdcc,so={path},fn={entry}', 'paddle=paddle_mkldnn']
         if (bench.HOME / 'models' / f'{model}.onnx').exists():
@@ -74,12 +72,20 @@ def measure(name, a, folder):
         rows = {r['label']: r for r in bench.compare(model, path, a, peers, ['--threads', str(a.threads)])['rows']}
     except (subprocess.CalledProcessError, OSError, ValueError) as e:
         return {'name': name, 'why': f'{type(e).__name__}: {getattr(e, "stderr", None) or e}'.strip()[-300:]}
-    limit = allowed(name)
     right = {k: r for k, r in rows.items() if r['info'].get('reldiff') is not None and r['info']['reldiff'] < limit}
     if 'pdcc' not in right:
         return {'name': name, 'why': 'pdcc gives another result' if 'pdcc' in rows else 'pdcc did not run'}
     return {'name': name, 'ms': rows['pdcc']['min_us'] / 1e3, 'difference': rows['pdcc']['info'].get('reldiff'),
             'ratios': {k: 1 / right[k]['ratio'] for k in PEERS if k in right}}
+
+
+def measure(name, a, folder):
+    """A case of the corpus beside the peers, as compared() gives it."""
+    try:
+        model = prepared(name)
+    except (subprocess.CalledProcessError, OSError) as e:
+        return {'name': name, 'why': f'{type(e).__name__}: {getattr(e, "stderr", None) or e}'.strip()[-300:]}
+    return compared(name, model, allowed(name), a, folder) if model else {'name': name, 'why': 'has LoD, or no inputs'}
 
 
 def mean(values):
@@ -147,16 +153,22 @@ def machine():
     return names[0] if names else platform.machine()
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments(description):
+    """What this and bench_new.py take."""
+    ap = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('--pdcc', default=str(bench.SRC / 'pdcc'))
     ap.add_argument('--rounds', type=int, default=8)
     ap.add_argument('--threads', type=int, default=1)
     ap.add_argument('--clock', default='cpu')
+    ap.add_argument('names', nargs='*')
+    return ap
+
+
+def main():
+    ap = arguments(__doc__)
     ap.add_argument('--quiet', action='store_true')
     ap.add_argument('--json', type=pathlib.Path)
     ap.add_argument('--read', type=pathlib.Path)
-    ap.add_argument('names', nargs='*')
     a = ap.parse_args()
     if a.read:
         write(json.loads(a.read.read_text()))
