@@ -19,27 +19,25 @@ int64_t ahead_step(int64_t tiles, int64_t width)
 
 const char *ahead_share(KernelFunc *k, const Ahead *a)
 {
+	Arena *to = k->arena;
 	const int64_t step = ahead_step(a->tiles, a->width), n = a->width / step;
-	if (!kernel_helper(k, "prefetch.c", 0, NULL))
+	if (!kernel_helper(k, "prefetch.c", 0, NULL) ||
+	    (a->count && !kernel_helper(k, "ahead_step.c", 0, NULL)))
 		return NULL;
 	if (a->count)
-		return kernel_helper(k, "ahead_step.c", 0, NULL)
-		           ? arena_printf(k->arena,
-		                          "next + %s * (%" PRId64 " / step) / %s * step * %s, step",
-		                          a->first, a->width, a->extent, a->depth)
-		           : NULL;
+		return arena_printf(to, "%s + (%s + %s * (%" PRId64 " / step) / %s * step) * %s, step",
+		                    a->base, a->panel, a->first, a->width, a->extent, a->depth);
 	if (n == 1)
-		return arena_printf(k->arena, "next, %" PRId64, step);
-	const char *by = step == 1 ? "" : arena_printf(k->arena, " * %" PRId64, step);
-	return arena_printf(k->arena, "next + %s * %" PRId64 " / %s%s * %s, %" PRId64, a->first, n,
-	                    a->extent, by, a->depth, step);
+		return arena_printf(to, "%s + %s * %s, %" PRId64, a->base, a->panel, a->depth, step);
+	return arena_printf(to, "%s + (%s + %s * %" PRId64 " / %s%s) * %s, %" PRId64, a->base, a->panel,
+	                    a->first, n, a->extent,
+	                    step == 1 ? "" : arena_printf(to, " * %" PRId64, step), a->depth, step);
 }
 
 const char *ahead_count(KernelFunc *k, const Ahead *a)
 {
 	return a->count
-	           ? arena_printf(k->arena, "const int64_t step = pd_ahead_step(%s, %" PRId64 ");\n",
-	                          a->count, a->width)
+	           ? arena_printf(k->arena, "step = pd_ahead_step(%s, %" PRId64 ")", a->count, a->width)
 	           : "";
 }
 

@@ -6,11 +6,12 @@
 
 #include "codegen/func/func.h"
 
-// The tiles of a panel, in C: `first` is where the one at hand begins, of `extent`; there are
-// `tiles` of them, 0: an open number, which a run counts as `count`, or which is large where that
-// is NULL. A panel has `depth` steps of `width` elements.
+// The tiles of a panel, in C: the next panel begins `panel` * `depth` behind `base`; `first` is
+// where the tile at hand begins, of `extent`; there are `tiles` of them, 0: an open number, which a
+// run counts as `count`, or which is large where that is NULL. A panel has `depth` steps of `width`
+// elements.
 typedef struct Ahead {
-	const char *first, *extent, *depth, *count;
+	const char *base, *panel, *first, *extent, *depth, *count;
 	int64_t tiles, width;
 } Ahead;
 
@@ -18,11 +19,10 @@ typedef struct Ahead {
 int64_t ahead_step(int64_t tiles, int64_t width);
 
 // The arguments `ahead, step` of a tile's function, which fetches what lies at ahead + p * step in
-// step p of the depth, of the panel that the variable `next` points at. Emits PD_PREFETCH; NULL
-// after a diagnostic.
+// step p of the depth. Emits PD_PREFETCH; NULL after a diagnostic.
 const char *ahead_share(KernelFunc *k, const Ahead *a);
 
-// The statement that sets `step` where a run counts the tiles; "": where it is known.
+// What sets `step` where a run counts the tiles; "": it is known.
 const char *ahead_count(KernelFunc *k, const Ahead *a);
 
 // Whether panels of so many bytes, all together, are worth it: fewer stay in a near cache.

@@ -55,6 +55,8 @@ void group_parts(KernelFunc *k, int64_t groups, GroupLoops *g)
 
 const char *group_images(KernelFunc *k, const GroupLoops *g, const char *calls)
 {
+	if (dim_is(g->batch, 1))
+		return arena_printf(k->arena, "const int64_t n = 0;\n%s", calls);
 	Text t;
 	text_init(&t, k->arena);
 	text_printf(&t, "for (int64_t n = 0; n < %s; n++) {\n", g->images);

@@ -231,33 +231,45 @@ static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
 	                         .open = v->flat && bytes >= OPEN});
 }
 
-// What tiles fetch of the next group of weights, `groups` of them; NULL after a diagnostic.
-static const char *ahead_of(const Conv *v, int64_t groups, const Dim *across, int64_t block)
+// The tiles of all rows: which one is at hand, of how many, in blocks of `rows` where that is not
+// 0.
+static void tiles_of_rows(const Conv *v, const char *columns, int64_t rows, Ahead *a)
 {
 	KernelFunc *k = v->k;
-	const Dim *down = v->out->dims[2];
-	const int64_t depth = v->channels * v->kh * v->kw;
-	if (v->plain || v->groups > 1 || groups < 2 ||
-	    !ahead_pays(groups * depth * v->q * (int64_t)sizeof(float)))
+	const Dim *down = v->out->dims[2], *across = v->out->dims[3];
+	const char *row = rows ? "(row - from)" : "row";
+	rows = rows || !dim_is_const(down) ? rows : down->value;
+	a->tiles *= rows;
+	a->first = arena_printf(k->arena, "(%s * %s + first)", row, columns);
+	a->extent = a->tiles ? tile_int(k, rows * across->value)
+	                     : arena_printf(k->arena, "(%s * %s)", rows ? tile_int(k, rows) : "rows",
+	                                    columns);
+}
+
+// Whether tiles fetch the next of `groups` groups of weights.
+static bool reads_ahead(const Conv *v, int64_t groups)
+{
+	const int64_t group = v->channels * v->kh * v->kw * v->q * (int64_t)sizeof(float);
+	return !v->plain && v->groups == 1 && groups > 1 && ahead_pays(groups * group);
+}
+
+// What they fetch of it, as arguments; "": nothing; NULL after a diagnostic.
+static const char *ahead_of(const Conv *v, int64_t groups, const Dim *across, int64_t block)
+{
+	if (!reads_ahead(v, groups))
 		return "";
-	const Dim *pixels = v->flat ? across : dim_mul(k->ctx, down, across);
-	const Dim *tiles = tile_count(k, across, v->ur);
-	if (!v->flat)
-		tiles = dim_mul(k->ctx, down, tiles);
-	Ahead a = {.first = v->flat ? "first" : "(row * columns + first)",
-	           .extent = v->flat ? "columns" : "(rows * columns)",
-	           .depth = tile_int(k, depth),
-	           .tiles = dim_is_const(pixels) ? tiles->value : 0,
+	KernelFunc *k = v->k;
+	const int64_t pixels = block && v->flat ? block : dim_is_const(across) ? across->value : 0;
+	const char *columns = pixels ? tile_int(k, pixels) : "columns";
+	Ahead a = {.base = "w",
+	           .panel = arena_printf(k->arena, "(group + 1) %% %" PRId64 " * %d", groups, v->q),
+	           .first = block ? "(first - from)" : "first",
+	           .extent = columns,
+	           .depth = tile_int(k, v->channels * v->kh * v->kw),
+	           .tiles = (pixels + v->ur - 1) / v->ur,
 	           .width = v->q};
-	if (block && v->flat) {
-		a.first = "(first - from)";
-		a.extent = tile_int(k, block);
-		a.tiles = (block + v->ur - 1) / v->ur;
-	} else if (block) {
-		a.first = "((row - from) * columns + first)";
-		a.extent = arena_printf(k->arena, "(%" PRId64 " * columns)", block);
-		a.tiles = dim_is_const(across) ? block * ((across->value + v->ur - 1) / v->ur) : 0;
-	}
+	if (!v->flat)
+		tiles_of_rows(v, columns, block, &a);
 	const char *share = ahead_share(k, &a);
 	return share ? arena_printf(k->arena, ", %s", share) : NULL;
 }
@@ -396,13 +408,7 @@ static bool conv_print(Conv *v)
 	if (!conv_sizes(v, (v->out_blocks + v->nv - 1) / v->nv, &s))
 		return false;
 	const char *calls = tile_calls(v), *loops = group_calls(k, &s.loops, v->out_blocks, v->nv);
-	const int64_t next = v->channels * v->kh * v->kw * v->q;
 	const TemplateKey keys[] = {
-		{"next", *v->ahead ? arena_printf(k->arena,
-	                                      "const float *next = group + 1 < %" PRId64
-	                                      " ? filter + %" PRId64 " : filter;",
-	                                      (v->out_blocks + v->nv - 1) / v->nv, next)
-	                       : ""},
 		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
 		{"nv", tile_int(k, v->nv)},
 		{"loops", loops},

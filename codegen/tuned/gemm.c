@@ -206,6 +206,14 @@ static const char *operands_name(Gemm *g)
 	return arena_printf(a, "const %s *rows = a + %s, *panel = b + %s;", g->type, row, panel);
 }
 
+// How much each tile fetches, where a run says so: with the sizes, or for each block of rows.
+static const char *count_text(const Gemm *g, bool block)
+{
+	if (!*g->count || block != (g->block != 0))
+		return "";
+	return arena_printf(g->k->arena, block ? "const int64_t %s;\n" : ", %s", g->count);
+}
+
 // The tiles of a panel, in the loops over a batch, and over panels that are all full; NULL after a
 // diagnostic.
 static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name, int n,
@@ -216,13 +224,12 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 	if (!template_expand(g->k->ctx, &t, name, n, keys))
 		return NULL;
 	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
-	text = arena_printf(g->k->arena, "%s%s", g->next, text);
-	if (!panels_are_full(g) || panel_is_one(g))
-		return arena_printf(g->k->arena, "%s%s", g->count, text);
-	text = in_loop(g, arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
-	               text, "}\n");
-	text = arena_printf(g->k->arena, "%s%s", g->count, text);
-	return g->block ? block_loop(g->k, "M", g->block, text) : text;
+	if (panels_are_full(g) && !panel_is_one(g))
+		text = in_loop(g,
+		               arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
+		               text, "}\n");
+	text = arena_printf(g->k->arena, "%s%s", count_text(g, true), text);
+	return g->block && panels_are_full(g) ? block_loop(g->k, "M", g->block, text) : text;
 }
 
 // Full panels whose sums are the result.
@@ -333,13 +340,17 @@ static bool reads_ahead(const Gemm *g, const Dim *depth)
 static bool ahead_set(Gemm *g, const Dim *depth)
 {
 	KernelFunc *k = g->k;
-	g->ahead = g->next = g->count = "";
+	g->ahead = g->count = "";
 	if (!reads_ahead(g, depth))
 		return true;
 	const bool open = !dim_is_const(g->m_dim);
 	const int64_t rows = open ? 0 : g->block ? g->block : g->m_dim->value;
 	const char *extent = !g->block ? "M" : open ? "(until - from)" : tile_int(k, rows);
+	const int64_t columns = (g->n_dim->value + g->nr - 1) / g->nr * g->nr;
 	const Ahead a = {
+		.base = "b",
+		.panel = arena_printf(k->arena, "(n0 + %d) %% %s", g->nr,
+	                          columns == g->n_dim->value ? "N" : tile_int(k, columns)),
 		.first = g->block ? "(m0 - from)" : "m0",
 		.extent = extent,
 		.depth = "K",
@@ -353,8 +364,6 @@ static bool ahead_set(Gemm *g, const Dim *depth)
 	if (!share)
 		return false;
 	g->ahead = arena_printf(k->arena, ", %s", share);
-	g->next = arena_printf(k->arena, "const %s *next = n0 + %d < N ? b + (n0 + %d) * K : b;\n",
-	                       g->type, g->nr, g->nr);
 	g->count = ahead_count(k, &a);
 	return true;
 }
@@ -391,6 +400,7 @@ static bool gemm_print(Gemm *g)
 	                 : arena_printf(a, "M = %s, ", expression_unwrap(a, m))},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
 		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
+		{"count", count_text(g, false)},
 		{"tiles", tiles},
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},

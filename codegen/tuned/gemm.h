@@ -19,8 +19,7 @@ typedef struct Gemm {
 	bool turned;              // a has its last two axes the other way round
 	const char *rows, *panel; // where a tile of a, and a panel of b begin, in the calls for a tile
 	const char *ahead; // arguments in those: what a tile fetches of the next panel; "": nothing
-	const char *next;  // the statement in front of tiles that says which that is
-	const char *count; // in front of panels: how much of it, where a run says so; or ""
+	const char *count; // what sets how much, where a run finds that; "": it is known
 	int inlined; // rows of the only tile, when the product is so small that the tile's code stands
 	             // in it; 0: shared
 } Gemm;
