@@ -231,8 +231,7 @@ static int64_t block_of(const Conv *v, int64_t groups, const Dim *extent)
 	                         .open = v->flat && bytes >= OPEN});
 }
 
-// The tiles of all rows: which one is at hand, of how many, in blocks of `rows` where that is not
-// 0.
+// The tiles of all rows: which one is at hand, and of how many; in blocks of `rows`, 0: as a whole.
 static void tiles_of_rows(const Conv *v, const char *columns, int64_t rows, Ahead *a)
 {
 	KernelFunc *k = v->k;
