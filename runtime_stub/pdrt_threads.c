@@ -15,7 +15,7 @@
 
 enum {
 	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
-	YIELDS = 16,     /* then others may have the core, */
+	TURN = 1 << 6,   /* so many, then who is waited for may have the core: it may be on the same */
 	LINE = 128       /* bytes that caches move at once */
 };
 
@@ -81,12 +81,10 @@ static void gate_wait(gate *g, unsigned count)
 	for (int i = 0; i < SPINS; i++) {
 		if (gate_reached(g, count))
 			return;
-		relax();
-	}
-	for (int i = 0; i < YIELDS; i++) {
-		if (gate_reached(g, count))
-			return;
-		sched_yield();
+		if (i % TURN == TURN - 1)
+			sched_yield();
+		else
+			relax();
 	}
 	pthread_mutex_lock(&g->lock);
 	__atomic_store_n(&g->sleeping, 1, __ATOMIC_SEQ_CST); /* before the count is read again */
