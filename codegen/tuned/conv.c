@@ -26,25 +26,28 @@ typedef struct Conv {
 
 static const char *tile_name(const Conv *v)
 {
-	return v->plain    ? "conv_plain"
-	       : !v->point ? *v->ahead ? "conv_tile_ahead" : "conv_tile"
-	       : *v->ahead ? "conv_point_ahead"
-	                   : "conv_point";
+	return v->plain ? "conv_plain" : v->point ? "conv_point" : "conv_tile";
+}
+
+// What stands behind the names of functions that fetch what comes next.
+static const char *far_name(const Conv *v)
+{
+	return *v->ahead ? "_ahead" : "";
 }
 
 // The calls for a tile of any number of pixels up to `ur`; how many sums the largest has.
 static const char *tile_cases(const Conv *v, int nv, int *sums)
 {
 	KernelFunc *k = v->k;
-	const char *far = *v->ahead ? "_ahead" : "", *args = *v->ahead ? "ahead, step, " : "";
+	const char *args = *v->ahead ? "ahead, step, " : "";
 	Text cases;
 	text_init(&cases, k->arena);
 	*sums = v->ur * nv;
 	for (int i = 1; i <= v->ur; i++) {
 		int split = v->point ? tile_split(i, nv) : 1;
 		*sums = split * i * nv > *sums ? split * i * nv : *sums;
-		const char *of = arena_printf(k->arena, "%s_%dx%dof%d_s%" PRId64, far, v->ur, nv, v->q,
-		                              v->stride[1]);
+		const char *of = arena_printf(k->arena, "%s_%dx%dof%d_s%" PRId64, far_name(v), v->ur, nv,
+		                              v->q, v->stride[1]);
 		if (v->point)
 			text_printf(&cases,
 			            "%s: conv_points%s(%d, %d, x, plane, channels, w, %stile); break;\n",
@@ -107,22 +110,26 @@ static bool tile_helper(Conv *v, int nv)
 		keys[13] = (TemplateKey){
 			"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"};
 	}
-	const char *name = v->plain ? "conv_plain.c" : v->point ? "conv_point.c" : "conv_tile.c";
 	if ((v->point || *v->ahead) && !kernel_helper(k, "prefetch.c", 0, NULL))
 		return false;
 	if (v->plain && !kernel_helper(k, "unknown.c", 0, NULL))
 		return false;
-	return kernel_helper(k, name, v->plain ? 7 : COUNT_OF(keys), keys);
+	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)),
+	                     v->plain ? 7 : COUNT_OF(keys), keys);
 }
 
-const char *conv_point_function(KernelFunc *k, int height, int nv, int q, const char *ahead)
+const char *conv_point_function(KernelFunc *k, int height, int nv, int q)
 {
-	Conv v = {
-		.k = k, .lanes = k->target->lanes, .ur = height, .q = q, .point = true, .ahead = ahead};
+	Conv v = {.k = k,
+	          .lanes = k->target->lanes,
+	          .ur = height,
+	          .q = q,
+	          .point = true,
+	          .ahead = "ahead, step"};
 	v.stride[1] = 1;
-	return tile_helper(&v, nv)
-	           ? arena_printf(k->arena, "%s_%dx%dof%d_s1", tile_name(&v), height, nv, q)
-	           : NULL;
+	return tile_helper(&v, nv) ? arena_printf(k->arena, "%s%s_%dx%dof%d_s1", tile_name(&v),
+	                                          far_name(&v), height, nv, q)
+	                           : NULL;
 }
 
 // `name * scale - less`, without what says nothing.
@@ -141,8 +148,8 @@ static const char *scaled(Conv *v, const char *name, int64_t scale, int64_t less
 static const char *tile_call(Conv *v, int nv)
 {
 	Arena *a = v->k->arena;
-	const char *head = arena_printf(a, "%s_%dx%dof%d_s%" PRId64 "(pixels, ", tile_name(v), v->ur,
-	                                nv, v->q, v->stride[1]);
+	const char *head = arena_printf(a, "%s%s_%dx%dof%d_s%" PRId64 "(pixels, ", tile_name(v),
+	                                far_name(v), v->ur, nv, v->q, v->stride[1]);
 	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
 	if (v->flat)
 		return arena_printf(

@@ -336,7 +336,7 @@ static bool reads_ahead(const Gemm *g, const Dim *depth)
 	       !(dim_is_const(g->m_dim) && g->m_dim->value <= FEW);
 }
 
-// Sets what they fetch; false after a diagnostic.
+// Sets what they fetch, and what functions are called that do; false after a diagnostic.
 static bool ahead_set(Gemm *g, const Dim *depth)
 {
 	KernelFunc *k = g->k;
@@ -365,6 +365,7 @@ static bool ahead_set(Gemm *g, const Dim *depth)
 		return false;
 	g->ahead = arena_printf(k->arena, ", %s", share);
 	g->count = ahead_count(k, &a);
+	g->name = arena_printf(k->arena, "%s_ahead", g->name);
 	return true;
 }
 
@@ -373,14 +374,13 @@ static bool gemm_print(Gemm *g)
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
 	const Type *t = g->out;
+	const Dim *depth = op_attr(k->op, "k")->dim;
 	const Dim *rows = dims_product(k->ctx, t->rank - 1 - g->nlead, t->dims + g->nlead);
 	PanelLoops loops;
 	g->m_dim = rows;
-	g->block = rows_of_block(g, op_attr(k->op, "k")->dim);
-	if (!ahead_set(g, op_attr(k->op, "k")->dim))
+	g->block = rows_of_block(g, depth);
+	if (!ahead_set(g, depth))
 		return false;
-	if (*g->ahead)
-		g->name = arena_printf(a, "%s_ahead", g->name);
 	const char *m = kernel_dim(k, rows); // before calls that pass on the sizes there are
 	panel_begin(g, rows, &loops);
 	const bool full = panels_are_full(g);
@@ -399,7 +399,7 @@ static bool gemm_print(Gemm *g)
 	                 ? "" // a panel is told which rows it meets
 	                 : arena_printf(a, "M = %s, ", expression_unwrap(a, m))},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
-		{"k", expression_unwrap(a, kernel_dim(k, op_attr(k->op, "k")->dim))},
+		{"k", expression_unwrap(a, kernel_dim(k, depth))},
 		{"count", count_text(g, false)},
 		{"tiles", tiles},
 		{"returns", tile_returns(k)},

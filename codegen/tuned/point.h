@@ -6,9 +6,8 @@
 #include "codegen/func/func.h"
 
 // Emits conv_point.c.in for tiles of `height` pixels, side by side, x nv vectors of weights in
-// groups of q, and gives its name: f(pixels, x, plane, channels, w, tile), or, where `ahead` says
-// that it fetches what comes next, f(pixels, x, plane, channels, w, ahead, step, tile). NULL after
-// a diagnostic.
-const char *conv_point_function(KernelFunc *k, int height, int nv, int q, const char *ahead);
+// groups of q, and gives its name: f(pixels, x, plane, channels, w, ahead, step, tile), which
+// fetches what lies at ahead + c * step. NULL after a diagnostic.
+const char *conv_point_function(KernelFunc *k, int height, int nv, int q);
 
 #endif

@@ -261,6 +261,6 @@ bool kernel_winograd_emit(KernelFunc *k)
 	Conv v = {.k = k, .lanes = k->target->lanes};
 	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)) || !tile_prelude(k))
 		return false;
-	const char *point = conv_point_function(k, v.height, v.nv, v.q, "ahead, step");
+	const char *point = conv_point_function(k, v.height, v.nv, v.q);
 	return point && conv_print(&v, point);
 }

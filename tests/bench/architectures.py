@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Networks of no corpus, with random weights: architectures.py FOLDER NAME ... writes new-NAME.{pdmodel,pdiparams,npz,onnx} there.
+"""Networks of no corpus, with random weights: architectures.py FOLDER NAME ... writes new-NAME.{pdmodel,pdiparams,npz,onnx} there;
+without arguments it prints the names there are.
 
 bench_new.py calls it with the Python of $PDCC_BENCH/venv, which has Paddle 2.6.2 and Paddle2ONNX. The .npz has the inputs (x0, x1, ...
 and their names) and what Paddle computed (y, y1, ...). Each network is a small member of its family, chosen for what its family asks of
@@ -424,5 +425,7 @@ def make(folder, name):
 
 
 if __name__ == '__main__':
+    if len(sys.argv) == 1:
+        print(*NETWORKS)
     for wanted in sys.argv[2:]:
         make(sys.argv[1], wanted)

@@ -13,18 +13,16 @@ import bench, bench_all
 MAKER = pathlib.Path(__file__).with_name('architectures.py')
 
 
-def names():
-    """All networks, by name; architectures.py needs Paddle to be imported, so it is read."""
-    text = MAKER.read_text()
-    listed = text[text.index('NETWORKS = '):]
-    return [n.strip() for n in listed[listed.index('in (') + 4:listed.index(')}')].split(',')]
+def maker(*arguments):
+    """Runs architectures.py, which needs Paddle, and gives what it prints."""
+    return subprocess.run([bench.HOME / 'venv/bin/python', MAKER, *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def prepared(name):
     """The bench model of a network, made where it is not."""
     models = bench.HOME / 'models'
     if not (models / f'new-{name}.npz').exists():
-        subprocess.run([bench.HOME / 'venv/bin/python', MAKER, models, name], check=True, capture_output=True, text=True)
+        maker(models, name)
     return f'new-{name}'
 
 
@@ -33,8 +31,8 @@ def main():
     if not (bench.HOME / 'venv/bin/python').exists():
         print(f'no peers in {bench.HOME}: run {bench.HARNESS.parent}/setup.sh; nothing is measured')
         return 0
-    best = []
-    for name in a.names or names():
+    best, names = [], a.names or maker().split()
+    for name in names:
         with tempfile.TemporaryDirectory() as tmp:
             found = bench_all.compared(name, prepared(name), bench_all.WRONG, a, pathlib.Path(tmp))
         if found.get('ratios'):
@@ -45,7 +43,7 @@ def main():
             print(f'{name:18} {found.get("why", "no peer gives the result of Paddle")}', flush=True)
     if best:
         print(f'geometric mean of {len(best)} over the best peer: {bench_all.mean(best):.2f}')
-    return 0 if len(best) == len(a.names or names()) else 1
+    return 0 if len(best) == len(names) else 1
 
 
 if __name__ == '__main__':
