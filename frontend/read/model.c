@@ -3,6 +3,7 @@
 //
 // Whatever passes here is safe to walk: every block index is in range, parents and sub-blocks form
 // trees.
+#include "frontend/read/gradient_names.h"
 #include "frontend/read/pir.h"
 
 #include <inttypes.h>
@@ -275,13 +276,12 @@ static bool is_json(const uint8_t *data, size_t size)
 // operator.
 static void name_second_gradients(Context *c, const Paddle__ProgramDesc *p)
 {
-	static const char end[] = "_grad2";
 	for (size_t b = 0; b < p->n_blocks; b++)
 		for (size_t i = 0; i < p->blocks[b]->n_ops; i++) {
 			Paddle__OpDesc *d = p->blocks[b]->ops[i];
-			size_t n = strlen(d->type), k = sizeof end - 1;
-			if (n > k && !strcmp(d->type + n - k, end))
-				d->type = arena_printf(c->arena, "%.*s2_grad", (int)(n - k), d->type);
+			size_t n;
+			if (name_ends_with(d->type, "_grad2", &n))
+				d->type = arena_printf(c->arena, "%.*s2_grad", (int)n, d->type);
 		}
 }
 
