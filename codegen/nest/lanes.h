@@ -9,6 +9,8 @@ typedef struct LaneTile {
 	Nest *n;
 	Lanes lanes;
 	int width;
+	int vector;         // the lanes of a vector, of the widest that is accumulated
+	bool joins;         // what fills no vector is in a tile with whole vectors
 	int ngroup, cgroup; // the group being gathered
 	const Op **group;
 	const char *first; // the index of lane 0

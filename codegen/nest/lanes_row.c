@@ -77,44 +77,48 @@ static int tile_lanes(const Nest *n)
 }
 
 // The width of a tile: two vectors, whose sums do not wait for each other and stay in registers;
-// one where more than one reduction wants registers, and where the row may be shorter. All of a
-// short row, for its rest would go over the reduction once more; but where sums are stored as they
-// are, gcc keeps those of whole vectors in registers only.
-static int tile_width(const Nest *n, int lanes)
+// one where more than one reduction wants registers, and where the row may be shorter; all of a row
+// that fills no vector. Where the rest does not join, all of a short row, but not where sums are
+// stored as they are: gcc keeps those of whole vectors in registers only.
+static int tile_width(const LaneTile *l)
 {
+	const Nest *n = l->n;
 	const Loop *inner = &n->loops[n->nloop - 1];
 	const int64_t row = inner->part                   ? row_length(inner)
 	                    : dim_is_const(inner->extent) ? inner->extent->value
 	                                                  : 0;
-	if (row >= 2 * lanes && accumulates_once(n))
-		return 2 * lanes;
-	const int64_t whole = lane_stores_sums(n) ? lanes : 2 * lanes - 1;
-	return row > 0 && row <= whole && row_length(inner) ? (int)row : lanes;
+	if (row >= 2 * l->vector && accumulates_once(n))
+		return 2 * l->vector;
+	const int64_t whole = l->joins || lane_stores_sums(n) ? l->vector : 2 * l->vector - 1;
+	return row > 0 && row <= whole && row_length(inner) ? (int)row : l->vector;
 }
 
-// What is left of a row of known length: a tile, a vector, then lanes that fill none. `j`: where,
-// in a part of the row, of which one has the rest.
-static bool rest_print(LaneTile *l, int rest, int width, int lanes, const char *j, int depth)
+// Whether lanes that fill no vector are best accumulated with those in front of them: gcc takes
+// vectors of whole sums and of truth values, which are wider than what is read, apart.
+static bool rest_joins(const Nest *n)
+{
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (op->code == OP_LOOP_REDUCE && !reduce_is_position(reduce_kind(op)) &&
+		    !dtype_is_float(op->results[0].type->dtype))
+			return false;
+	return true;
+}
+
+// What is left of a row that a run may end sooner, `rest` elements of it: a tile, a vector, then
+// lanes that fill none, each where the row goes that far.
+static bool rest_print(LaneTile *l, int rest, int width, const char *j, int depth)
 {
 	Nest *n = l->n;
-	const Loop *inner = &n->loops[n->nloop - 1];
-	const int whole = rest >= width ? width : rest >= lanes ? lanes : rest;
+	const int whole = rest >= width ? width : rest >= l->vector ? l->vector : rest;
 	if (!rest)
 		return true;
-	const bool known = row_length(inner) > 0;
-	if (known)
-		j = arena_printf(n->k->arena, "%" PRId64,
-		                 (inner->part ? inner->part->to : inner->extent->value) - rest);
-	if (!known)
-		text_line(n->out, depth, "if (%s + %d <= %s) {", j, whole, inner->end);
-	else
-		text_line(n->out, depth, "{");
+	text_line(n->out, depth, "if (%s + %d <= %s) {", j, whole, n->loops[n->nloop - 1].end);
 	if (!lane_tile_print(l, whole, j, depth + 1))
 		return false;
-	if (!known && rest > whole)
+	if (rest > whole)
 		text_line(n->out, depth + 1, "%s += %d;", j, whole);
 	text_line(n->out, depth, "}");
-	return rest_print(l, rest - whole, width, lanes, j, depth);
+	return rest_print(l, rest - whole, width, j, depth);
 }
 
 // One element after the other.
@@ -128,22 +132,47 @@ static bool elements_print(Nest *n, const char *j, const char *extent, int depth
 	return true;
 }
 
+// How much of what is left of a row the next tile takes: a tile's width, a vector, then lanes that
+// fill none. These go with the tile in front of them where that pays, for alone they would go over
+// the reduction once more.
+static int next_width(const LaneTile *l, int rest, int width)
+{
+	const int next = rest >= width ? width : rest >= l->vector ? l->vector : rest;
+	return l->joins && rest - next < l->vector ? rest : next;
+}
+
+// The last elements of a row of known length, which ends at `end`.
+static bool last_print(LaneTile *l, int rest, int width, int64_t end, int depth)
+{
+	const int next = next_width(l, rest, width);
+	if (!rest)
+		return true;
+	text_line(l->n->out, depth, "{");
+	if (!lane_tile_print(l, next, arena_printf(l->n->k->arena, "%" PRId64, end - rest), depth + 1))
+		return false;
+	text_line(l->n->out, depth, "}");
+	return last_print(l, rest - next, width, end, depth);
+}
+
 // A row of known length: tiles, then the rest.
-static bool row_print(LaneTile *l, int length, int width, int lanes, int depth)
+static bool row_print(LaneTile *l, int length, int width, int depth)
 {
 	Nest *n = l->n;
 	const Loop *inner = &n->loops[n->nloop - 1];
 	const int64_t from = inner->part ? inner->part->from : 0;
-	const int whole = length / width * width;
-	if (whole <= width)
-		return rest_print(l, length, width, lanes, NULL, depth);
+	const int tiles = length / width -
+	                  (length % width && next_width(l, width + length % width, width) > width);
+	if (!from && next_width(l, length, width) == length)
+		return lane_tile_print(l, length, "0", depth);
+	if (tiles < 2)
+		return last_print(l, length, width, from + length, depth);
 	const char *j = kernel_local(n->k, "i");
 	text_line(n->out, depth, "for (%s %s = %s; %s < %" PRId64 "; %s += %d) {", n->k->index, j,
-	          inner->first ? inner->first : "0", j, from + whole, j, width);
+	          inner->first ? inner->first : "0", j, from + tiles * width, j, width);
 	if (!lane_tile_print(l, width, j, depth + 1))
 		return false;
 	text_line(n->out, depth, "}");
-	return rest_print(l, length - whole, width, lanes, NULL, depth);
+	return last_print(l, length - tiles * width, width, from + length, depth);
 }
 
 bool nest_lanes_print(Nest *n, int depth)
@@ -152,11 +181,11 @@ bool nest_lanes_print(Nest *n, int depth)
 	lane_tile_init(&l, n);
 	const Loop *inner = &n->loops[n->nloop - 1];
 	const bool known = dim_is_const(inner->extent);
-	const int lanes = tile_lanes(n), width = tile_width(n, lanes);
-	if (dim_is(inner->extent, width))
-		return lane_tile_print(&l, width, "0", depth);
+	l.vector = tile_lanes(n);
+	l.joins = rest_joins(n);
+	const int width = tile_width(&l);
 	if (row_length(inner))
-		return row_print(&l, (int)row_length(inner), width, lanes, depth);
+		return row_print(&l, (int)row_length(inner), width, depth);
 	const char *j = kernel_local(n->k, "i"),
 			   *extent = inner->end ? inner->end : kernel_dim(n->k, inner->extent);
 	text_line(n->out, depth, "int64_t %s = %s;", j, inner->first ? inner->first : "0");
@@ -164,6 +193,6 @@ bool nest_lanes_print(Nest *n, int depth)
 	if (!lane_tile_print(&l, width, j, depth + 1))
 		return false;
 	text_line(n->out, depth, "}");
-	return known ? rest_print(&l, (int)(inner->extent->value % width), width, lanes, j, depth)
+	return known ? rest_print(&l, (int)(inner->extent->value % width), width, j, depth)
 	             : elements_print(n, j, extent, depth);
 }
