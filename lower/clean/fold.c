@@ -10,6 +10,7 @@
 #include "lower/pass/pass.h"
 #include "lower/pass/rewrite.h"
 
+#include <math.h>
 #include <string.h>
 
 // A fold must not make the weights explode (expand, tile, full), nor take minutes. A position bias
@@ -22,6 +23,7 @@ enum {
 	MAX_MADE = 64 << 10
 };
 #define MAX_STEPS (INT64_C(1) << 26)
+#define MOST_WHOLE 9007199254740992.0 // 2^53: a double holds all whole numbers below
 
 // What folding one operation would need.
 typedef struct Need {
@@ -231,12 +233,33 @@ static bool op_evaluate(Op *op, const Need *n, Arena *scratch, Tensor **results)
 	return true;
 }
 
-// A constant or parameter that holds t, for result i of op.
+// Whether all elements are one number, which a double holds.
+static bool is_one_number(const Tensor *t, double *v)
+{
+	const char *data = t->data;
+	const size_t size = dtype_size(t->dtype);
+	const int64_t n = tensor_numel(t);
+	if (n == 0 || dtype_is_complex(t->dtype))
+		return false;
+	for (int64_t i = 1; i < n; i++)
+		if (memcmp(data, data + (size_t)i * size, size))
+			return false;
+	*v = tensor_get_f(t, 0);
+	return dtype_is_float(t->dtype) ? *v == *v
+	                                : fabs(*v) < MOST_WHOLE && (int64_t)*v == tensor_get_i(t, 0);
+}
+
+// A constant or parameter that holds t, for result i of op; what makes it, where it is one number
+// many times.
 static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Need *n)
 {
 	const Value *old = &op->results[i];
+	double number;
 	Value *v;
-	if (tensor_numel(t) <= MAX_CONSTANT && !(op->info->traits & TRAIT_REPACKS)) {
+	if (tensor_numel(t) > MAX_CONSTANT && tensor_bytes(t) <= MAX_MADE &&
+	    !(op->info->traits & TRAIT_REPACKS) && is_one_number(t, &number)) {
+		v = build_full(b, old->type, number);
+	} else if (tensor_numel(t) <= MAX_CONSTANT && !(op->info->traits & TRAIT_REPACKS)) {
 		v = build_constant(b, t);
 	} else {
 		const char *from = n->ninput ? n->inputs[0]->name : NULL;
