@@ -57,6 +57,7 @@ static const Pass passes[] = {
 	{"scratch", "memory that kernels work in", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
 	{"plan", "a place in memory for every value", pass_plan},
+	{"positions", "indices from data that are positions as the way there says", pass_positions},
 	{"cuda-epilogues", "CUDA: what calls of libraries do of the epilogue", pass_cuda_epilogues},
 	{"cuda-forms", "CUDA: vectors, squares and teams of threads for each nest", pass_cuda_forms},
 	{"check-kernels", "CUDA: kernels are shared by threads as their templates can",
@@ -86,7 +87,7 @@ static const Stage stages[] = {
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,join-axes,split-loops"},
-	{"plan", "flatten,state,dce,threads,scratch,plan"},
+	{"plan", "flatten,state,dce,threads,scratch,plan,positions"},
 	{"schedule", "cuda-epilogues,cuda-forms,check-kernels,cuda-steps,cuda-waits,check-waits"},
 };
 

@@ -223,6 +223,7 @@ const char *scalar_expression(Scalars *s, const Op *op)
 	case OP_LOOP_LOAD_OR: return load_or_expression(s, op);
 	case OP_PD_WHERE: return where_expression(s, op);
 	case OP_LOOP_FROM_INDEX: return from_index_expression(s, op);
+	case OP_LOOP_POSITION: return position_expression(s, op);
 	case OP_LOOP_NEAR_INDEX: return near_index_expression(s, op);
 	default: return scalar_round(s->k, op->results[0].type, primitive_expression(s, op));
 	}
@@ -236,6 +237,7 @@ bool scalar_stands_once(const Scalars *s, const Op *reader, int operand)
 	case OP_LOOP_LOAD:
 	case OP_LOOP_LOAD_OR:
 	case OP_LOOP_FROM_INDEX:
+	case OP_LOOP_POSITION:
 	case OP_LOOP_YIELD:
 	case OP_PD_WHERE:
 	case OP_PD_CAST: return true;

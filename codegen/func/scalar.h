@@ -20,6 +20,7 @@ const char *integer_expression(Scalars *s, const Op *op, const char *x, const ch
 const char *cast_expression(Scalars *s, const Op *op, const char *x);
 const char *constant_expression(Scalars *s, const Op *op);
 const char *from_index_expression(Scalars *s, const Op *op);
+const char *position_expression(Scalars *s, const Op *op);
 
 // scalar_table.c
 const char *table_expression(Scalars *s, const Op *op); // NULL after a diagnostic

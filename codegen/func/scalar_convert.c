@@ -114,3 +114,11 @@ const char *from_index_expression(Scalars *s, const Op *op)
 		return x;
 	return scalar_round(s->k, t, arena_printf(s->k->arena, "(%s)%s", type_c_scalar(t), x));
 }
+
+// A number that is known to be a position, as an index.
+const char *position_expression(Scalars *s, const Op *op)
+{
+	const char *x = scalars_name(s, op_operand(op, 0));
+	const bool same = op_operand(op, 0)->type->dtype == DT_I64 && !strcmp(s->k->index, "int64_t");
+	return !x || same ? x : arena_printf(s->k->arena, "(%s)%s", s->k->index, x);
+}

@@ -335,6 +335,14 @@ bool index_constant(const Value *v, int64_t *at)
 	return true;
 }
 
+const Dim *number_extent(const Op *op)
+{
+	const bool makes = op->code == OP_LOOP_TO_INDEX || op->code == OP_LOOP_POSITION ||
+	                   op->code == OP_LOOP_NEAR_INDEX;
+	const Attr *extent = makes ? op_attr(op, "extent") : NULL;
+	return extent ? extent->dim : NULL;
+}
+
 static Tensor *param_constant(const Op *get)
 {
 	const char *name = op_str(get, "name", "");

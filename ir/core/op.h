@@ -107,6 +107,8 @@ int64_t op_int(const Op *op, const char *name, int64_t otherwise);
 bool op_bool(const Op *op, const char *name, bool otherwise);
 // Whether v is an index that a loop.constant gives, and which.
 bool index_constant(const Value *v, int64_t *at);
+// The extent below which an index is that op makes of a number; NULL: it makes none.
+const Dim *number_extent(const Op *op);
 // The data of a builtin.constant, or of a builtin.get_parameter that no run changes; NULL: v (which
 // may be NULL) is neither, or its data are not there.
 Tensor *value_constant(const Value *v);

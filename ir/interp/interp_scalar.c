@@ -251,6 +251,7 @@ static bool op_compile(Program *p, Body *b, const Op *op)
 	case OP_LOOP_DIM: return compile_dim(p, op);
 	case OP_LOOP_LOAD: return compile_load(p, b, op, false);
 	case OP_LOOP_LOAD_OR: return compile_load(p, b, op, true);
+	case OP_LOOP_POSITION:
 	case OP_LOOP_TO_INDEX: return compile_to_index(p, b, op, INSTR_TO_INDEX);
 	case OP_LOOP_NEAR_INDEX: return compile_to_index(p, b, op, INSTR_NEAR_INDEX);
 	case OP_LOOP_REDUCE: return compile_reduce(p, b, op);

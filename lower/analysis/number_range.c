@@ -71,20 +71,21 @@ static bool size_is_number(const Value *v, const Dim *size)
 	return false;
 }
 
-// Whether a number in a nest is surely no more than the size; NULL: no more than what there is.
-static bool limit_is_within(const Value *limit, const Dim *most)
+// Whether a number in a nest is surely no more (or no less) than the size; NULL: than what there
+// is.
+static bool limit_fits(const Value *limit, bool above, const Dim *most)
 {
 	const Op *op = limit ? limit->def : NULL;
-	if (most && most->kind == DIM_SYM && size_is_number(loaded(limit), most))
+	if (!most || (above && most->kind == DIM_SYM && size_is_number(loaded(limit), most)))
 		return true;
 	const Attr *value = op && op->code == OP_LOOP_CONSTANT ? op_attr(op, "value") : NULL;
-	if (!most)
-		return true;
-	return value && value->kind == ATTR_INT && dim_is_const(most) && value->i <= most->value;
+	if (!value || value->kind != ATTR_INT || !dim_is_const(most))
+		return false;
+	return above ? value->i <= most->value : value->i >= most->value;
 }
 
 // Whether a test in a nest says that what `v` holds is less (or greater) than something that is no
-// more than `most`.
+// more (no less) than `most`.
 static bool test_bounds(const Value *test, const Value *v, bool above, const Dim *most)
 {
 	const Op *op = test ? test->def : NULL;
@@ -96,7 +97,7 @@ static bool test_bounds(const Value *test, const Value *v, bool above, const Dim
 	if (op->code != OP_PD_LESS_THAN && op->code != OP_PD_GREATER_THAN)
 		return false;
 	const int side = (op->code == OP_PD_LESS_THAN) == above ? 0 : 1;
-	return loaded(op_operand(op, side)) == v && limit_is_within(op_operand(op, !side), most);
+	return loaded(op_operand(op, side)) == v && limit_fits(op_operand(op, !side), above, most);
 }
 
 // Where conditions that read v are branched on: a branch there bounds v on its way to `b`.
@@ -258,6 +259,13 @@ static bool argument_is_natural(Arena *a, const Value *arg, const Assumed *up)
 	return arg->block != arg->block->region->first;
 }
 
+// Whether a branch on the way to the nest has found that v is more than 0.
+static bool is_above_zero(Arena *a, const Value *v, const Op *nest)
+{
+	return v && nest && nest->block &&
+	       branch_bounds(a, v, false, dim_const(nest->ctx, 0), nest->block);
+}
+
 // The same of what a nest computes.
 static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
 {
@@ -270,6 +278,9 @@ static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
 		return scalar_is_natural(a, op_operand(op, 0), up) ||
 		       scalar_is_natural(a, op_operand(op, 1), up);
 	case OP_PD_ADD:
+	case OP_PD_SUBTRACT:
+		if (step_of(op) < 0)
+			return is_above_zero(a, loaded(op_operand(op, 0)), op_parent(op));
 		return step_of(op) > 0 && sum_fits(a, op) && scalar_is_natural(a, op_operand(op, 0), up);
 	default: return false;
 	}
@@ -304,4 +315,66 @@ void update_position(Arena *a, const Op *op, bool *natural, bool *within)
 	*natural = position_was_checked(a, at, op, NULL) || number_is_natural(a, at);
 	*within = position_was_checked(a, at, op, slices) ||
 	          branch_bounds(a, at, true, slices, op->block);
+}
+
+static bool value_is_at_most(Arena *a, const Value *v, const Dim *most, const Assumed *up);
+
+// As argument_is_natural.
+static bool argument_is_at_most(Arena *a, const Value *arg, const Dim *most, const Assumed *up)
+{
+	const Assumed with = {arg, up};
+	for (const Block *from = arg->block->region->first; from; from = from->next)
+		for (int s = 0; from->last && s < from->last->nsucc; s++) {
+			const Value *v = passed(from, s, arg);
+			if (v && !value_is_at_most(a, v, most, &with))
+				return false;
+		}
+	return arg->block != arg->block->region->first;
+}
+
+// Whether v, an integer of one element, is never more than the size: as the count of updates is, of
+// which each was checked, and what is counted down from it.
+static bool value_is_at_most(Arena *a, const Value *v, const Dim *most, const Assumed *up)
+{
+	int depth = 0;
+	v = number_base(v);
+	for (const Assumed *at = up; at; at = at->up, depth++)
+		if (at->v == v)
+			return true;
+	const Tensor *known = value_constant(v);
+	if (known || depth > MAX_DEPTH || !value_is_number(v))
+		return known && tensor_numel(known) == 1 && tensor_get_i(known, 0) <= 0;
+	if (!v->def)
+		return argument_is_at_most(a, v, most, up);
+	if (v->def->code != OP_LOOP_NEST)
+		return false;
+	const Op *sum = op_operand(v->def->regions[0].first->last, (int)v->index)->def;
+	const Value *x = sum && step_of(sum) ? loaded(op_operand(sum, 0)) : NULL;
+	if (!x || !sum_fits(a, sum))
+		return false;
+	return step_of(sum) > 0 ? position_was_checked(a, x, v->def, most)
+	                        : value_is_at_most(a, x, most, up);
+}
+
+// Whether v is less than the size where the nest runs.
+static bool value_is_less(Arena *a, const Value *v, const Dim *most, const Op *nest)
+{
+	if (position_was_checked(a, v, nest, most) || branch_bounds(a, v, true, most, nest->block))
+		return true;
+	if (!v->def || v->def->code != OP_LOOP_NEST)
+		return false;
+	const Op *sum = op_operand(v->def->regions[0].first->last, (int)v->index)->def;
+	return sum && step_of(sum) < 0 && sum_fits(a, sum) && loaded(op_operand(sum, 0)) &&
+	       value_is_at_most(a, loaded(op_operand(sum, 0)), most, NULL);
+}
+
+bool index_is_position(Arena *a, const Op *to_index)
+{
+	const Value *v = loaded(op_operand(to_index, 0));
+	const Dim *extent = op_attr(to_index, "extent")->dim;
+	const Op *nest = op_parent(to_index);
+	while (nest && nest->code != OP_LOOP_NEST)
+		nest = op_parent(nest);
+	return v && nest && nest->block && value_is_number(v) && dtype_is_int(v->type->dtype) &&
+	       value_is_less(a, v, extent, nest) && number_is_natural(a, v);
 }

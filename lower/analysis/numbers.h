@@ -37,6 +37,8 @@ bool constant_is_passed(const Value *v);
 bool sum_fits(Arena *a, const Op *op);
 // Whether an integer of one element is never negative, as counters are that begin at 0.
 bool number_is_natural(Arena *a, const Value *v);
+// Whether the number of which a nest's loop.to_index makes an index is surely a position.
+bool index_is_position(Arena *a, const Op *to_index);
 // What is known of the position of a loop.update where steps run one after the other: that it is
 // never negative; that it is not behind the last slice, for a branch or an update on each way there
 // says so.

@@ -115,8 +115,8 @@ static Reach reach_of(Width *w, const Value *v, int depth)
 		r = c > -MAX_POSITION && c < MAX_POSITION ? reach_const(w, c < 0 ? -c : c) : too_far(w);
 	} else if (op->code == OP_LOOP_DIM) {
 		r = size_reach(w, op_attr(op, "dim")->dim);
-	} else if (op->code == OP_LOOP_TO_INDEX || op->code == OP_LOOP_NEAR_INDEX) {
-		r = size_reach(w, op_attr(op, "extent")->dim);
+	} else if (number_extent(op)) {
+		r = size_reach(w, number_extent(op));
 	} else {
 		r = operation_reach(w, op, depth + 1);
 	}

@@ -169,10 +169,8 @@ static Range range_within(const Value *v, int depth)
 		dim_range_empty(d, &r.lo, &r.hi);
 		return r;
 	}
-	if (v->def->code == OP_LOOP_TO_INDEX || v->def->code == OP_LOOP_NEAR_INDEX) {
-		const Attr *extent = op_attr(v->def, "extent");
-		return extent && extent->dim ? range_below(extent->dim) : range_any;
-	}
+	if (number_extent(v->def))
+		return range_below(number_extent(v->def));
 	return v->def->noperand == 2 ? range_binary(v->def, depth) : range_any;
 }
 

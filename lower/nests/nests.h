@@ -6,6 +6,7 @@
 #include "lower/pass/pass.h"
 
 // What each does: the table in lower/pipeline.c.
-PassFunction pass_to_loops, pass_fuse, pass_hoist_terms, pass_join_axes, pass_split_loops;
+PassFunction pass_to_loops, pass_fuse, pass_hoist_terms, pass_join_axes, pass_split_loops,
+	pass_positions;
 
 #endif
