@@ -4,6 +4,8 @@
 // read with a mask as fast. Called by nest.c.
 #include "codegen/nest/nest.h"
 
+#include <inttypes.h>
+
 typedef struct Cut {
 	const Value *pred; // index < limit
 	const Value *by;   // index is the loop's and this; NULL: the loop's
@@ -48,6 +50,27 @@ static bool cut_find(const Nest *n, Cut *c)
 	return found;
 }
 
+// Where the first part of the loop ends, which a variable names unless it is known; NULL after a
+// diagnostic.
+static const char *cut_end(Nest *n, const Cut *c, const char *extent, int depth)
+{
+	const Loop *loop = &n->loops[n->nloop - 1];
+	int64_t at;
+	if (!c->by && index_constant(c->limit, &at) && dim_is_const(loop->extent)) {
+		at = at < 0 ? 0 : at < loop->extent->value ? at : loop->extent->value;
+		return arena_printf(n->k->arena, "%" PRId64, at);
+	}
+	const char *limit = scalars_name(&n->s, c->limit),
+			   *by = c->by ? scalars_name(&n->s, c->by) : NULL;
+	if (!limit || (c->by && !by))
+		return NULL;
+	const char *end = kernel_local(n->k, "end");
+	text_line(n->out, depth, "const int64_t %s = pd_dim_min(pd_dim_max(%s%s%s, 0), %s);", end,
+	          by ? limit : expression_unwrap(n->k->arena, limit), by ? " - " : "", by ? by : "",
+	          extent);
+	return end;
+}
+
 bool nest_cut_print(Nest *n, int depth, NestPrint *print, bool *done)
 {
 	Cut c = {0};
@@ -55,15 +78,11 @@ bool nest_cut_print(Nest *n, int depth, NestPrint *print, bool *done)
 	*done = cut_find(n, &c);
 	if (!*done)
 		return true;
-	const char *limit = scalars_name(&n->s, c.limit), *by = c.by ? scalars_name(&n->s, c.by) : NULL;
-	if (!limit || (c.by && !by))
-		return false;
 	const char *extent = expression_unwrap(n->k->arena, kernel_dim(n->k, loop->extent)),
-			   *at = kernel_local(n->k, "end");
+			   *at = cut_end(n, &c, extent, depth);
+	if (!at)
+		return false;
 	const int known = n->s.nknown++;
-	text_line(n->out, depth, "const int64_t %s = pd_dim_min(pd_dim_max(%s%s%s, 0), %s);", at,
-	          by ? limit : expression_unwrap(n->k->arena, limit), by ? " - " : "", by ? by : "",
-	          extent);
 	bool ok = true;
 	n->s.known[known] = c.pred;
 	for (int part = 0; part < 2 && ok; part++) {

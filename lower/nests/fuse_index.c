@@ -7,6 +7,8 @@
 #include "lower/nests/fuse_range.h"
 #include "lower/pass/numbering.h"
 
+enum { MAX_TABLE = 64 << 10 }; // elements that are looked at
+
 // ---- rewriting ----------------------------------------------------------------------------------
 
 static Value *build_index_constant(Builder *b, int64_t v)
@@ -343,6 +345,19 @@ static Value *simplify_where(Builder *b, Op *op)
 	                                              : simplify_guarded(b, op);
 }
 
+// Whether all numbers of a constant from which one is loaded are positions below the size.
+static bool table_is_below(const Op *load, int64_t size)
+{
+	const Tensor *t = value_constant(op_operand(load, 0));
+	const int64_t n = t && dtype_is_int(t->dtype) ? tensor_numel(t) : 0;
+	if (n == 0 || n > MAX_TABLE)
+		return false;
+	for (int64_t i = 0; i < n; i++)
+		if (tensor_get_i(t, i) < 0 || tensor_get_i(t, i) >= size)
+			return false;
+	return true;
+}
+
 // A number that is surely within its tensor is an index that nobody checks.
 static Value *simplify_index(Builder *b, const Op *op)
 {
@@ -351,9 +366,12 @@ static Value *simplify_index(Builder *b, const Op *op)
 	                                                               : NULL;
 	const Dim *extent = op_attr(op, "extent")->dim;
 	int64_t least, most;
+	dim_range_empty(extent, &least, &most);
+	if (number && number->code == OP_LOOP_LOAD && table_is_below(number, least))
+		return build1(b, OP_LOOP_POSITION, op_operand(op, 0), "extent", op_attr(op, "extent"),
+		              NULL);
 	if (!value || value->kind != ATTR_INT)
 		return NULL;
-	dim_range_empty(extent, &least, &most);
 	const bool wraps = op_bool(op, "wrap", false) && value->i < 0 && dim_is_const(extent);
 	const int64_t at = value->i + (wraps ? extent->value : 0);
 	return at >= 0 && at < least ? build_index_constant(b, at) : NULL;

@@ -4,6 +4,7 @@
 #include "ir/build/build.h"
 #include "ir/define/define.h"
 #include "ir/verify/verify.h"
+#include "lower/analysis/nest.h"
 #include "lower/clean/clean.h"
 #include "lower/nests/nests.h"
 #include "lower/pass/pass.h"
@@ -127,29 +128,47 @@ static bool region_expand(Region *r, int *budget)
 	return true;
 }
 
+// The one number that all elements of a constant are; NULL: it is none.
+static Value *one_number(Builder *b, const Value *v)
+{
+	const Tensor *t = v->def && v->def->code == OP_BUILTIN_CONSTANT ? value_constant(v) : NULL;
+	const int64_t n = t ? tensor_numel(t) : 0;
+	if (n == 0 || dtype_is_complex(t->dtype))
+		return NULL;
+	const char *data = t->data;
+	const size_t size = dtype_size(t->dtype);
+	for (int64_t i = 1; i < n; i++)
+		if (memcmp(data, data + (size_t)i * size, size))
+			return NULL;
+	return build_element(b, t, 0);
+}
+
+// Whether two numbers in a nest are one constant.
+static bool same_number(const Value *x, const Value *y)
+{
+	return x->def && y->def && x->def->code == OP_LOOP_CONSTANT &&
+	       y->def->code == OP_LOOP_CONSTANT && x->type == y->type && op_attrs_equal(x->def, y->def);
+}
+
 // Sizes of operands that do not go together, which inference should have found, must not become
 // code that reads outside of a tensor. A constant of equal elements, loaded from anywhere, is a
 // number.
 static bool load_visit(Op *op, void *arg)
 {
 	bool *ok = arg;
-	if (op->code != OP_LOOP_LOAD)
+	const int first = load_indices_at(op);
+	if (!first)
 		return true;
-	*ok &= load_verify_bounds(op);
-	const Op *def = op_operand(op, 0)->def;
-	const Tensor *t = def && def->code == OP_BUILTIN_CONSTANT ? value_constant(op_operand(op, 0))
-	                                                          : NULL;
-	int64_t n = t ? tensor_numel(t) : 0;
-	if (n == 0 || dtype_is_complex(t->dtype))
-		return true;
-	const char *data = t->data;
-	size_t size = dtype_size(t->dtype);
-	for (int64_t i = 1; i < n; i++)
-		if (memcmp(data, data + (size_t)i * size, size))
-			return true;
 	Builder b = builder_before(op);
-	Value *number = build_element(&b, t, 0);
-	op_replace(op, &number);
+	if (op->code == OP_LOOP_LOAD)
+		*ok &= load_verify_bounds(op);
+	Value *number = one_number(&b, op_operand(op, first - 1));
+	if (number && op->code == OP_LOOP_LOAD_OR && !same_number(number, op_operand(op, 1))) {
+		Value *const choice[] = {op_operand(op, 0), number, op_operand(op, 1)};
+		number = build(&b, OP_PD_WHERE, 3, choice, NULL);
+	}
+	if (number)
+		op_replace(op, &number);
 	return true;
 }
 
