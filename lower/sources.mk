@@ -26,7 +26,7 @@ SOURCES += lower/memory/flatten.c lower/memory/plan.c \
 	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c lower/memory/plan_slot.c \
 	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c
 SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index.c \
-	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/fuse_range.c lower/nests/hoist_terms.c lower/nests/join_axes.c \
+	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/fuse_range.c lower/nests/fuse_simplify.c lower/nests/hoist_terms.c lower/nests/join_axes.c \
 	lower/nests/positions.c lower/nests/split_loops.c lower/nests/to_loops.c
 SOURCES += lower/pass/control.c lower/pass/numbering.c lower/pass/rewrite.c
 SOURCES += lower/target/cuda_attention.c lower/target/cuda_schedule.c lower/target/target.c lower/target/winograd.c

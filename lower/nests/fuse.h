@@ -6,7 +6,13 @@
 #include "lower/analysis/analysis.h"
 #include "lower/target/target.h"
 
-// ---- fuse_index.c: scalar code made simple ------------------------------------------------------
+// ---- fuse_index.c: a scalar operation made simple -----------------------------------------------
+
+// What gives the same as op, in front of it, or as good as the same: of x + 0 the sign of zero may
+// differ; NULL: nothing simpler.
+Value *scalar_simplified(Op *op);
+
+// ---- fuse_simplify.c: scalar code made simple ---------------------------------------------------
 
 // Folds index arithmetic with what is known about ranges, merges equal scalar operations and drops
 // dead ones, in all regions of a nest or kernel.

@@ -1,8 +1,7 @@
-// Keeps the scalar code of nests and kernels simple while fusion builds it: folds index arithmetic
-// using the ranges that the loops give, merges equal operations, drops dead ones. Called by fuse.c
-// for each nest and kernel before it is fused further, so that "the same element" shows as "the
-// same values".
-#include "ir/build/build.h"
+// What a scalar operation of a nest or kernel is in simpler words: index arithmetic folds by the
+// ranges that the loops give, comparisons and choices by what is known, elements by neutral
+// constants. Called by fuse_simplify.c for each operation of a region.
+#include "ir/build/nest.h"
 #include "lower/nests/fuse.h"
 #include "lower/nests/fuse_range.h"
 #include "lower/pass/numbering.h"
@@ -10,12 +9,6 @@
 enum { MAX_TABLE = 64 << 10 }; // elements that are looked at
 
 // ---- rewriting ----------------------------------------------------------------------------------
-
-static Value *build_index_constant(Builder *b, int64_t v)
-{
-	return build(b, OP_LOOP_CONSTANT, 0, NULL, "value", attr_int(b->ctx, v), "type",
-	             attr_type(b->ctx, type_index(b->ctx)), NULL);
-}
 
 static Value *build_bool(Builder *b, bool v)
 {
@@ -51,7 +44,7 @@ static Value *simplify_offsets(Builder *b, const Op *op, int64_t c2)
 	Value *x = op_operand(inner, 0);
 	if (sum == 0)
 		return x;
-	Value *c = build_index_constant(b, sum < 0 ? -sum : sum);
+	Value *c = index_const(b, sum < 0 ? -sum : sum);
 	return build2(b, sum < 0 ? OP_PD_SUBTRACT : OP_PD_ADD, x, c, NULL);
 }
 
@@ -85,10 +78,10 @@ static Value *simplify_division(Builder *b, const Op *op)
 	if (!d)
 		return NULL;
 	if (dim_is(d, 1))
-		return rest ? build_index_constant(b, 0) : x;
+		return rest ? index_const(b, 0) : x;
 	Range r = range_of(x);
 	if (r.lo >= 0 && (r.below == d || (dim_is_const(d) && r.hi < d->value)))
-		return rest ? x : build_index_constant(b, 0);
+		return rest ? x : index_const(b, 0);
 	return simplify_split(op, d);
 }
 
@@ -140,7 +133,7 @@ static Value *simplify_difference(Builder *b, const Op *op)
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
 	int64_t by;
 	if (x == y)
-		return build_index_constant(b, 0);
+		return index_const(b, 0);
 	return !scalar_constant(y, &by) ? NULL : by == 0 ? x : simplify_offsets(b, op, by);
 }
 
@@ -150,7 +143,7 @@ static Value *simplify_product(Builder *b, const Op *op)
 	int64_t cx, cy;
 	bool kx = scalar_constant(x, &cx), ky = scalar_constant(y, &cy);
 	if ((kx && cx == 0) || (ky && cy == 0))
-		return build_index_constant(b, 0);
+		return index_const(b, 0);
 	return kx && cx == 1 ? y : ky && cy == 1 ? x : NULL;
 }
 
@@ -159,7 +152,7 @@ static Value *simplify_arithmetic(Builder *b, const Op *op)
 	int64_t cx, cy, out;
 	if (scalar_constant(op_operand(op, 0), &cx) && scalar_constant(op_operand(op, 1), &cy) &&
 	    fold_constants(op->code, cx, cy, &out))
-		return build_index_constant(b, out);
+		return index_const(b, out);
 	switch (op->code) {
 	case OP_PD_ADD: return simplify_sum(b, op);
 	case OP_PD_SUBTRACT: return simplify_difference(b, op);
@@ -374,10 +367,10 @@ static Value *simplify_index(Builder *b, const Op *op)
 		return NULL;
 	const bool wraps = op_bool(op, "wrap", false) && value->i < 0 && dim_is_const(extent);
 	const int64_t at = value->i + (wraps ? extent->value : 0);
-	return at >= 0 && at < least ? build_index_constant(b, at) : NULL;
+	return at >= 0 && at < least ? index_const(b, at) : NULL;
 }
 
-static Value *simplify_op(Op *op)
+Value *scalar_simplified(Op *op)
 {
 	Builder b = builder_before(op);
 	order_operands(op);
@@ -397,88 +390,4 @@ static Value *simplify_op(Op *op)
 	if (op->noperand != 2 || !value_is_index(x) || !value_is_index(y))
 		return simplify_same(&b, op);
 	return value_is_index(&op->results[0]) ? simplify_arithmetic(&b, op) : simplify_compare(&b, op);
-}
-
-// ---- over a region ------------------------------------------------------------------------------
-
-static void replace_by(Op *op, Value *v)
-{
-	value_replace(&op->results[0], v);
-	op_erase(op);
-}
-
-static void block_simplify(Block *block)
-{
-	// A loop that runs once needs no variable.
-	for (int i = 0; i < block->narg; i++) {
-		const Dim *extent = index_extent(block->args[i]);
-		if (extent && dim_is(extent, 1) && value_used(block->args[i]) && block->first) {
-			Builder b = builder_before(block->first);
-			value_replace(block->args[i], build_index_constant(&b, 0));
-		}
-	}
-	for (Op *op = block->first, *next; op; op = next) {
-		next = op->next;
-		for (int i = 0; i < op->nregion; i++)
-			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
-				block_simplify(inner);
-		if (op->nresult != 1)
-			continue;
-		Value *v = simplify_op(op);
-		if (v && v != &op->results[0] && v->type == op->results[0].type)
-			replace_by(op, v);
-	}
-}
-
-static void block_merge_equal(Block *block, Numbering *seen)
-{
-	Numbered *outer = seen->newest;
-	for (Op *op = block->first, *next; op; op = next) {
-		next = op->next;
-		for (int i = 0; i < op->nregion; i++)
-			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
-				block_merge_equal(inner, seen);
-		Op *equal = op->nregion || op->nresult != 1 ? NULL : numbering_meet(seen, op);
-		if (equal)
-			replace_by(op, &equal->results[0]);
-	}
-	numbering_leave(seen, outer);
-}
-
-static void block_drop_dead(Block *block)
-{
-	for (Op *op = block->last, *prev; op; op = prev) {
-		prev = op->prev;
-		bool used = op->nresult == 0;
-		for (int i = 0; i < op->nresult; i++)
-			used |= value_used(&op->results[i]);
-		if (!used) {
-			op_erase(op);
-			continue;
-		}
-		for (int i = 0; i < op->nregion; i++)
-			for (Block *inner = op->regions[i].first; inner; inner = inner->next)
-				block_drop_dead(inner);
-	}
-}
-
-// Twice, since what has been merged shows that a number is compared with itself.
-static void block_settle(Block *block, Numbering *seen)
-{
-	for (int round = 0; round < 2; round++) {
-		block_simplify(block);
-		block_merge_equal(block, seen);
-	}
-	block_drop_dead(block);
-}
-
-void scalar_simplify(Op *op)
-{
-	Arena *scratch = arena_scratch(op->ctx->arena);
-	Numbering seen;
-	numbering_init(&seen, scratch);
-	for (int i = 0; i < op->nregion; i++)
-		if (op->regions[i].first)
-			block_settle(op->regions[i].first, &seen);
-	arena_free(scratch);
 }
