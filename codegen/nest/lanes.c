@@ -289,6 +289,44 @@ static bool index_name(Scalars *s, const Op *op)
 	return e != NULL;
 }
 
+// Whether a reduction, or what is in this group and in `fed` for it, reads what op gives.
+static bool feeds(const LaneTile *l, const Op *op, const Op *reduce, const bool *fed)
+{
+	for (const Use *u = op->results[0].uses; u; u = u->next) {
+		for (const Op *at = u->user; at; at = op_parent(at))
+			if (at == reduce)
+				return true;
+		for (int i = 0; i < l->ngroup; i++)
+			if (fed[i] && l->group[i] == u->user)
+				return true;
+	}
+	return false;
+}
+
+// A reduction behind what it reads of the group. The rest of that comes after it: in arrays it
+// would wait in memory until then, and of one that is a copy gcc makes a memcpy.
+static bool lanes_reduce_first(LaneTile *l, const Op *op, int depth)
+{
+	Arena *a = l->n->k->arena;
+	const int n = l->ngroup;
+	bool *fed = NEW_ARRAY(a, (size_t)n + 1, bool);
+	const Op **rest = NEW_ARRAY(a, (size_t)n + 1, const Op *);
+	int nrest = 0, first = 0;
+	for (int i = n; i-- > 0;)
+		fed[i] = feeds(l, l->group[i], op, fed);
+	for (int i = 0; i < n; i++)
+		if (fed[i])
+			l->group[first++] = l->group[i];
+		else
+			rest[nrest++] = l->group[i];
+	l->ngroup = first;
+	if (!group_print(l, NULL, depth) || !lanes_reduce_print(l, op, depth))
+		return false;
+	for (int i = 0; i < nrest; i++)
+		group_add(l, rest[i]);
+	return true;
+}
+
 static bool lanes_op_print(LaneTile *l, const Op *op, int depth)
 {
 	if (value_moves(l, &op->results[0])) {
@@ -298,7 +336,7 @@ static bool lanes_op_print(LaneTile *l, const Op *op, int depth)
 			group_add(l, op);
 			return true;
 		}
-		return group_print(l, NULL, depth) && lanes_reduce_print(l, op, depth);
+		return lanes_reduce_first(l, op, depth);
 	}
 	bool index = op->results[0].type->kind == TY_INDEX;
 	return scalar_op_print(&l->n->s, op, index, depth, l->n->out);
