@@ -5,7 +5,7 @@
 #include "codegen/nest/kernel_select.h"
 #include "codegen/nest/region.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 enum { THREADS = 256, SORT_THREADS = 512, COMPACT_BLOCKS = 128, SCAN_ITEMS = 4 };
@@ -124,7 +124,10 @@ static const char *scan_state(KernelFunc *k, ScanKind kind, DType t, const char 
 		return arena_printf(k->arena, "pd_place<%s>", scalar);
 	}
 	const DType f = t == DT_F64 ? DT_F64 : DT_F32;
-	const double first = kind == SCAN_PROD ? 1 : kind == SCAN_SUM ? 0 : -(double)INFINITY;
+	const double first = kind == SCAN_PROD  ? 1
+	                     : kind == SCAN_SUM ? 0
+	                     : f == DT_F64      ? -DBL_MAX
+	                                        : -(double)FLT_MAX;
 	*neutral = dtype_is_float(t) ? scalar_float(k->arena, f, first)
 	           : first > 0       ? "(uint64_t)1"
 	                             : "(uint64_t)0";

@@ -2,7 +2,7 @@
 #include "codegen/nest/region.h"
 #include "lower/analysis/places.h"
 
-#include <math.h>
+#include <float.h>
 #include <string.h>
 
 // How an accumulator is held: whole numbers wrap, so they are summed without sign.
@@ -15,8 +15,9 @@ static const char *scan_scalar(const KernelFunc *k, DType t, ScanKind kind)
 
 static const char *scan_start(KernelFunc *k, DType t, ScanKind kind)
 {
-	if (kind == SCAN_LOGSUMEXP)
-		return scalar_float(k->arena, t == DT_F64 ? DT_F64 : DT_F32, -(double)INFINITY);
+	if (kind == SCAN_LOGSUMEXP) // as Paddle, with the lowest number
+		return t == DT_F64 ? scalar_float(k->arena, DT_F64, -DBL_MAX)
+		                   : scalar_float(k->arena, DT_F32, -(double)FLT_MAX);
 	const char *start = kind == SCAN_PROD ? "1" : "0";
 	return dtype_is_complex(t) ? arena_printf(k->arena, "pd_%s_of(%s)", dtype_name(t), start)
 	                           : start;
@@ -34,11 +35,10 @@ static const char *scan_update(KernelFunc *k, DType t, ScanKind kind)
 	if (kind == SCAN_PROD)
 		return dtype_is_float(t) ? "acc *= v;" : "acc *= (uint64_t)v;";
 	if (kind == SCAN_LOGSUMEXP)
-		return arena_printf(
-			k->arena,
-			"acc = v == acc ? v + 0x1.62e42fefa39efp-1%s : "
-			"acc > v ? acc + log1p%s(exp%s(v - acc)) : v + log1p%s(exp%s(acc - v));",
-			f, f, f, f, f);
+		return arena_printf(k->arena,
+		                    "acc = acc < v ? v + log1p%s(exp%s(acc - v)) : "
+		                    "acc + log1p%s(exp%s((v < acc ? v : acc) - acc));",
+		                    f, f, f, f);
 	const char *order = kind != SCAN_MAX ? "<=" : ">=";
 	const char *nan = dtype_is_float(t) ? "v != v || (acc == acc && " : "(";
 	const char *which = k->op->nresult > 1

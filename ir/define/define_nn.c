@@ -189,13 +189,16 @@ bool define_hook_log_softmax(Builder *b, Op *op, Value **results)
 }
 
 // Minus the log probability that each position's label has: a sum against a distribution, or a
-// choice by class number (nothing where it is ignore_index).
-static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t axis,
+// choice by class number (nothing where it is ignore_index). `log`: how logarithms come from x; of
+// a class that is not chosen there is none, nor a gradient.
+static Value *label_loss(Builder *b, Op *op, Value *x, Value *label, enum OpCode log, int64_t axis,
                          const Type *type)
 {
+	if (!x)
+		return NULL;
 	if (op_bool(op, "soft_label", false)) {
-		Value *sum = tensor_reduce(b, OP_PD_SUM, tensor_mul(b, log, label), 1, &axis);
-		return apply1(b, OP_PD_NEGATIVE, sum);
+		Value *sum = tensor_mul(b, apply1(b, log, x), label);
+		return apply1(b, OP_PD_NEGATIVE, tensor_reduce(b, OP_PD_SUM, sum, 1, &axis));
 	}
 	Value *from[MAX_RANK];
 	Nest n = nest_open(b, type);
@@ -205,18 +208,19 @@ static Value *label_loss(Builder *b, Op *op, Value *log, Value *label, int64_t a
 	Value *used = id ? build2(&n.b, OP_PD_NOT_EQUAL, id, ignore, NULL) : NULL;
 	Value *safe = index_where(&n.b, used, id, build_scalar_f(&n.b, t, 0));
 	memcpy(from, n.at, sizeof from);
-	from[axis] = index_from_data(&n.b, safe, log->type->dims[axis], false);
-	Value *loss = load_or(&n.b, used, build_scalar_f(&n.b, type->dtype, 0), log, from);
-	return nest_close(&n, loss ? build1(&n.b, OP_PD_NEGATIVE, loss, NULL) : NULL);
+	from[axis] = index_from_data(&n.b, safe, x->type->dims[axis], false);
+	if (log == OP_PD_ASSIGN)
+		return nest_close(
+			&n, apply1(&n.b, OP_PD_NEGATIVE,
+		               load_or(&n.b, used, build_scalar_f(&n.b, type->dtype, 0), x, from)));
+	Value *own = load_or(&n.b, used, build_scalar_f(&n.b, type->dtype, 1), x, from);
+	return apply1(b, OP_PD_NEGATIVE, apply1(b, log, nest_close(&n, own)));
 }
 
-// log(x), where infinities are 1e20 as in Paddle's losses.
-static Value *tolerable_log(Builder *b, Value *x)
+// The loss of probabilities x.
+static Value *probability_loss(Builder *b, Op *op, int64_t axis, const Type *type)
 {
-	Value *log = apply1(b, OP_PD_LOG, x);
-	Value *up = log ? build2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -1e20), log, NULL)
-	                : NULL;
-	return up ? build2(b, OP_PD_MINIMUM, tensor_number(b, x->type->dtype, 1e20), up, NULL) : NULL;
+	return label_loss(b, op, op_operand(op, 0), op_operand(op, 1), OP_PD_TOLERABLE_LOG, axis, type);
 }
 
 bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
@@ -225,18 +229,17 @@ bool define_hook_softmax_cross_entropy(Builder *b, Op *op, Value **results)
 	int64_t axis = axis_norm(op_int(op, "axis", -1), x->type->rank);
 	bool use = op_bool(op, "use_softmax", true);
 	results[0] = use ? softmax_of(b, x, axis) : apply1(b, OP_PD_ASSIGN, x);
-	Value *log = use ? build1(b, OP_PD_LOG_SOFTMAX, x, "axis", attr_int(b->ctx, axis), NULL)
-	                 : tolerable_log(b, x);
-	results[1] = log ? label_loss(b, op, log, op_operand(op, 1), axis, op->results[1].type) : NULL;
+	const Type *type = op->results[1].type;
+	Value *log = use ? build1(b, OP_PD_LOG_SOFTMAX, x, "axis", attr_int(b->ctx, axis), NULL) : NULL;
+	results[1] = use ? label_loss(b, op, log, op_operand(op, 1), OP_PD_ASSIGN, axis, type)
+	                 : probability_loss(b, op, axis, type);
 	return results[0] && results[1];
 }
 
 bool define_hook_cross_entropy(Builder *b, Op *op, Value **results)
 {
-	Value *x = op_operand(op, 0), *log = tolerable_log(b, x);
-	results[0] = log ? label_loss(b, op, log, op_operand(op, 1), x->type->rank - 1,
-	                              op->results[0].type)
-	                 : NULL;
+	const int last = op_operand(op, 0)->type->rank - 1;
+	results[0] = probability_loss(b, op, last, op->results[0].type);
 	return results[0] != NULL;
 }
 

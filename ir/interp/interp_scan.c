@@ -1,6 +1,7 @@
 // Interpreter hooks of the kernels that go in sequence: kernel.scan, kernel.scatter.
 #include "ir/interp/hooks.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,12 +10,12 @@
 // Takes v into the accumulator; whether it is the new largest (smallest).
 static bool scan_float(ScanKind kind, bool first, double *acc, double v)
 {
-	double high = *acc > v ? *acc : v, low = *acc > v ? v : *acc;
+	double high = *acc < v ? v : *acc, low = v < *acc ? v : *acc; // of NaN the accumulator
 	bool better = first || isnan(v) || (!isnan(*acc) && (kind == SCAN_MAX ? v >= *acc : v <= *acc));
 	switch (kind) {
 	case SCAN_SUM: *acc += v; break;
 	case SCAN_PROD: *acc *= v; break;
-	case SCAN_LOGSUMEXP: *acc = high == low ? high + log(2) : high + log1p(exp(low - high)); break;
+	case SCAN_LOGSUMEXP: *acc = high + log1p(exp(low - high)); break;
 	default: *acc = better ? v : *acc;
 	}
 	return better;
@@ -43,7 +44,9 @@ typedef struct Scan {
 static void scan_line(const Scan *s, int64_t first)
 {
 	bool floating = dtype_is_float(s->x->dtype);
-	double f = s->kind == SCAN_LOGSUMEXP ? -INFINITY : s->kind == SCAN_PROD;
+	double f = s->kind == SCAN_PROD;
+	if (s->kind == SCAN_LOGSUMEXP) // as Paddle, with the lowest number
+		f = s->x->dtype == DT_F64 ? -DBL_MAX : -(double)FLT_MAX;
 	int64_t i = s->kind == SCAN_PROD, which = 0;
 	for (int64_t k = 0; k < s->length; k++) {
 		int64_t place = s->reverse ? s->length - 1 - k : k, at = first + place * s->inner;

@@ -330,11 +330,12 @@ bool define_hook_cross_entropy2(Builder *b, Op *op, Value **results)
 	                            t->dims[last], false);
 	Value *match = load(&n.b, x, own), *zero = build_scalar_f(&n.b, t->dtype, 0);
 	Value *safe = index_where(&n.b, counts, match, one);
-	Value *loss = apply1(&n.b, OP_PD_NEGATIVE, apply1(&n.b, OP_PD_LOG, safe));
-	Value *const elements[] = {index_where(&n.b, counts, loss, zero),
-	                           index_where(&n.b, counts, match, zero)};
+	Value *const elements[] = {safe, index_where(&n.b, counts, match, zero)};
+	if (!nest_close_several(&n, elements, results))
+		return false;
 	// A loss for each label, in the shape of the labels.
 	const Type *shape = op_operand(op, 1)->type;
-	return nest_close_several(&n, elements, results) &&
-	       (results[0] = tensor_reshape(b, results[0], shape->rank, shape->dims));
+	Value *loss = apply1(b, OP_PD_NEGATIVE, apply1(b, OP_PD_TOLERABLE_LOG, results[0]));
+	results[0] = tensor_reshape(b, loss, shape->rank, shape->dims);
+	return results[0] != NULL;
 }
