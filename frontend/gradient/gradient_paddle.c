@@ -37,6 +37,13 @@ static const struct {
 	{"pd_op.cross_entropy_with_softmax_grad", has_soft_label, ".soft", NULL},
 	{"gather_grad", is_along_later_axis, ".along",
      "takes the first slice for all in front of the axis"},
+	{"where_grad", NULL, "", NULL},
+	{"silu_grad", NULL, "", NULL},
+	{"pd_op.silu_grad", NULL, "", NULL},
+	{"swish_grad", NULL, "", NULL},
+	{"pd_op.swish_grad", NULL, "", NULL},
+	{"celu_grad", NULL, "", NULL},
+	{"pd_op.celu_grad", NULL, "", NULL},
 };
 
 const char *gradient_of_paddle(const OpJob *j)

@@ -20,20 +20,19 @@ static bool kept(GradientJob *g, int n, const int64_t *axes, Value **out, Value 
 	return *out && *d;
 }
 
-// Each element that equals the result gets the gradient, or its part of it: 1 / how many do.
+// Each element that equals the result gets the gradient, or its part of it: 1 / how many do. The
+// others get 0 times it, as in Paddle, where what is not finite shows.
 bool gradient_hook_extreme(GradientJob *g)
 {
 	Builder *b = g->b;
 	Value *x = op_operand(g->op, 0), *most, *d;
 	int axes[MAX_RANK], n = reduced_axes(g->op, x->type->rank, axes);
 	int64_t over[MAX_RANK];
-	if (!op_bool(g->op, "even", false))
-		return gradient_by_meaning(g);
 	for (int i = 0; i < n; i++)
 		over[i] = axes[i];
 	Value *equal = kept(g, n, over, &most, &d) ? build2(b, OP_PD_EQUAL, x, most, NULL) : NULL;
-	equal = equal ? tensor_cast(b, equal, x->type->dtype) : NULL;
-	if (equal && n)
+	equal = equal ? tensor_cast(b, equal, d->type->dtype) : NULL;
+	if (equal && n && op_bool(g->op, "even", false))
 		d = tensor_div(b, d, tensor_reduce(b, OP_PD_SUM, equal, n, over));
 	return equal && gradient_give(g, 0, tensor_mul(b, equal, d));
 }
