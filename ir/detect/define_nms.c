@@ -214,22 +214,27 @@ static Value *row_element(const Nms *s, Builder *b, const Row *row, Value *field
 	return index_where(b, index_equal(b, field, index_const(b, 0)), label, v);
 }
 
-// Sizes that were found: rows, and the width of a row when nothing found has another one.
+// Sizes that were found: rows, and, when nothing found has others, the width of a row and how many
+// offsets there are.
 static bool rows_bind(Nms *s, Value *total)
 {
 	const Dim *const *out = s->op->results[0].type->dims;
-	const Dim *two = dim_const(s->ctx, 2);
 	if (dim_is_const(out[1]))
 		return bind_size(s->b, total, out[0]);
-	Nest n = nest_open(s->b, type_tensor(s->ctx, DT_I32, 1, &two, 0));
+	const Dim *sizes[] = {out[0], out[1], s->op->results[3].type->dims[0]};
+	const Dim *all = dim_const(s->ctx, dim_is_const(sizes[2]) ? 2 : 3);
+	Nest n = nest_open(s->b, type_tensor(s->ctx, DT_I32, 1, &all, 0));
 	Value *count = load_scalar(&n.b, total), *one = build_scalar_f(&n.b, DT_I32, 1);
 	Value *some = apply2(&n.b, OP_PD_GREATER_EQUAL, count, one);
-	Value *width = index_where(&n.b, some, build_scalar_f(&n.b, DT_I32, 6), one);
 	Value *rows = apply2(&n.b, OP_PD_MAXIMUM, count, one);
-	Value *sizes = nest_close(
-		&n, index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, 0)), rows, width));
-	const NamedAttr bind = {"dims", attr_dims(s->ctx, 2, out)};
-	return sizes && build_op(s->b, OP_LOOP_BIND, 1, &sizes, 1, &bind);
+	Value *width = index_where(&n.b, some, build_scalar_f(&n.b, DT_I32, 6), one);
+	Value *ends = scalar_from_index(&n.b, index_plus(&n.b, index_dim(&n.b, s->n), 1), DT_I32);
+	ends = index_where(&n.b, some, ends, build_scalar_f(&n.b, DT_I32, 2));
+	Value *size = index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, 1)), width, ends);
+	size = index_where(&n.b, index_equal(&n.b, n.at[0], index_const(&n.b, 0)), rows, size);
+	Value *found = nest_close(&n, size);
+	const NamedAttr bind = {"dims", attr_dims(s->ctx, (int)all->value, sizes)};
+	return found && build_op(s->b, OP_LOOP_BIND, 1, &found, 1, &bind);
 }
 
 // `places`: [N x C * T] positions, one behind the other for all images, of the rows; `scores` by
@@ -257,13 +262,14 @@ static bool nms_results(Nms *s, Chosen places, Value *scores, Chosen r, Value **
 	return results[0] && results[1];
 }
 
-// Where the rows of each image begin; the -1 that stands for nothing found is a row, too.
+// Where the rows of each image begin; the -1 that stands for nothing found is the row of one image,
+// the only one.
 static Value *result_offsets(Nms *s, Value *counts)
 {
 	Value *offsets = offsets_of_counts(s->b, counts);
 	if (!offsets || dim_is_const(s->op->results[0].type->dims[1]))
 		return offsets;
-	Nest n = nest_open(s->b, offsets->type);
+	Nest n = nest_open(s->b, s->op->results[3].type);
 	Value *here = load(&n.b, offsets, n.at), *last = index_dim(&n.b, s->n);
 	Value *none = apply2(&n.b, OP_PD_EQUAL, load(&n.b, offsets, &last),
 	                     build_scalar_f(&n.b, DT_I64, 0));

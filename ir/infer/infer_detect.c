@@ -63,6 +63,8 @@ bool infer_hook_multiclass_nms(Op *op)
 			  *rows = found(op, "nms", dim_mul(c, images, most_boxes(op, scores)));
 	const Dim *out[] = {rows, wanted ? six : found(op, "nms_width", six)};
 	const Dim *index[] = {rows, dim_const(c, 1)}, *ends = dim_add(c, images, index[1]);
+	if (!wanted && !(dim_is_const(images) && images->value == 1)) // and of one image
+		ends = found(op, "nms_ends", ends);
 	return infer_result_shape(op, 0, boxes->dtype, 2, out) &&
 	       infer_result_shape(op, 1, DT_I32, 2, index) &&
 	       infer_result_shape(op, 2, DT_I32, 1, &images) &&
