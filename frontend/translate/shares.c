@@ -3,6 +3,7 @@
 #include "frontend/job/flow.h"
 #include "frontend/translate/steps.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static bool slots_have(size_t n, Paddle__OpSlot *const *slots, const char *var)
@@ -28,23 +29,58 @@ static bool op_writes(Translator *t, const Paddle__OpDesc *d, const char *var)
 	       (block > 0 && name_list_has(&flow_of(t, block)->writes, var));
 }
 
-// Where operators behind this one in its block read one of the variables after the other was
-// written; NULL: nowhere. A share_data to one of them parts the two.
-static const Paddle__OpDesc *reads_written(Translator *t, const char *const *vars)
+// Two names of one memory, and which of them have been written since they share it.
+typedef struct Sharing {
+	Translator *t;
+	const char *const *vars;
+	const Paddle__OpDesc *by;
+	bool written[2], parted;
+} Sharing;
+
+// The operator, if it reads one of the variables after the other was written; of one that runs a
+// block it may be in either order. A share_data to one of them parts the two.
+static bool reads_written(Sharing *s, const Paddle__OpDesc *d)
 {
-	const Paddle__BlockDesc *b = t->p->blocks[t->frame.block];
-	bool written[2] = {false, false};
-	for (size_t i = (size_t)t->frame.op + 1; i < b->n_ops; i++) {
-		const Paddle__OpDesc *d = b->ops[i];
-		for (int v = 0; v < 2; v++)
-			if (written[!v] && op_reads(t, d, vars[v]))
-				return d;
-		for (int v = 0; v < 2; v++) {
-			bool writes = op_writes(t, d, vars[v]);
-			if (writes && !strcmp(d->type, b->ops[t->frame.op]->type))
-				return NULL;
-			written[v] |= writes;
-		}
+	bool writes[2], reads[2];
+	for (int v = 0; v < 2; v++) {
+		writes[v] = op_writes(s->t, d, s->vars[v]);
+		reads[v] = op_reads(s->t, d, s->vars[v]);
+	}
+	const bool block = sub_block(d) > 0;
+	for (int v = 0; v < 2; v++)
+		if (reads[v] && (s->written[!v] || (block && writes[!v])))
+			return true;
+	s->parted = (writes[0] || writes[1]) && !strcmp(d->type, s->by->type);
+	s->written[0] |= writes[0];
+	s->written[1] |= writes[1];
+	return false;
+}
+
+// The first such operator of those of a block; NULL: none.
+static const Paddle__OpDesc *find_read(Sharing *s, int block, size_t from, size_t to)
+{
+	const Paddle__BlockDesc *b = s->t->p->blocks[block];
+	for (size_t i = from; i < to && i < b->n_ops && !s->parted; i++)
+		if (reads_written(s, b->ops[i]))
+			return b->ops[i];
+	return NULL;
+}
+
+// The same of all that runs behind the operator at hand: in its block, in the next round where that
+// is a loop's, and behind the blocks around it, as long as both variables are there.
+static const Paddle__OpDesc *find_later_read(Sharing *s)
+{
+	const Frame *here = &s->t->frame;
+	for (const Frame *f = here; f && !s->parted; f = f->outer) {
+		const Paddle__OpDesc *d = find_read(s, f->block, (size_t)f->op + 1, SIZE_MAX);
+		if (!d && f->later)
+			d = find_read(s, f->later, 0, SIZE_MAX);
+		Sharing again = *s; // another round, which may be none
+		if (!d && f->loop)  // the operator itself included
+			d = find_read(&again, f->block, 0, (size_t)f->op + (f == here));
+		const NameMap *declared = flow_of(s->t, f->block)->declared;
+		if (d || name_map_get(declared, s->vars[0]) || name_map_get(declared, s->vars[1]))
+			return d;
 	}
 	return NULL;
 }
@@ -54,7 +90,8 @@ bool share_record(OpJob *j)
 	const char *vars[] = {input_var(j, "X"), job_output(j, 0, 0)};
 	if (!vars[0] || !vars[1] || !strcmp(vars[0], vars[1]))
 		return assign_record(j);
-	const Paddle__OpDesc *d = reads_written(j->t, vars);
+	Sharing s = {.t = j->t, .vars = vars, .by = j->desc};
+	const Paddle__OpDesc *d = find_later_read(&s);
 	if (d)
 		return job_fail(j,
 		                "'%s' and '%s' are one memory, which is changed before '%s' reads it again",
