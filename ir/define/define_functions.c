@@ -130,7 +130,11 @@ static Value *zeta_of(Builder *b, int64_t s, Value *q)
 		term = tensor_div(b, term, squared);
 		rising *= ((double)s + 2 * k + 1) * ((double)s + 2 * k + 2);
 	}
-	return index_where(b, enough, sum, number(b, NAN));
+	// Of whole numbers below, poles, it is known without terms.
+	Value *pole = pred_and(b, apply2(b, OP_PD_EQUAL, apply1(b, OP_PD_FLOOR, q), q),
+	                       apply2(b, OP_PD_LESS_THAN, q, number(b, 0)));
+	Value *other = index_where(b, pole, number(b, INFINITY), number(b, NAN));
+	return index_where(b, enough, sum, other);
 }
 
 static Value *polygamma_of(Builder *b, const Op *op, Value *x)
