@@ -343,6 +343,14 @@ static bool in_place_create(OpJob *j)
 	return general_create(j);
 }
 
+// As many pieces as there are outputs: how long the axis is, a run may tell.
+static bool unbind_create(OpJob *j)
+{
+	const Paddle__OpSlot *out = slot_find(j->desc->n_outputs, j->desc->outputs, "Out");
+	job_set_attr(j, "num", attr_int(j->t->c, out ? (int64_t)out->n_arguments : 0));
+	return general_create(j);
+}
+
 // ---- the table ------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
@@ -376,6 +384,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "beam_search", .inputs = beam_search_inputs, .record = beam_search_record},
 	{.hook = "split_lod_tensor", .create = split_lod_tensor_create},
 	{.hook = "slice", .create = slice_create},
+	{.hook = "unbind", .create = unbind_create},
 	{.hook = "sum", .create = sum_create},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
