@@ -1,5 +1,5 @@
-// Steps of optimizers: what is refused, steps that are skipped, gradients that are SELECTED_ROWS,
-// and merged_momentum, merged_adam. Used by steps.c.
+// Steps of optimizers: what is refused, parameters of half types, steps that are skipped, gradients
+// that are SELECTED_ROWS, and merged_momentum, merged_adam. Used by steps.c.
 #include "frontend/control/control.h"
 #include "frontend/job/general.h"
 #include "frontend/translate/steps.h"
@@ -18,6 +18,49 @@ bool optimizer_inputs(OpJob *j)
 	if (input_is_there(j, "MasterParam"))
 		return job_fail(j, "input MasterParam is not supported");
 	return general_inputs(j);
+}
+
+// Input MasterParam of an operator that has one.
+static Value *read_master(OpJob *j)
+{
+	return read_var(j, "MasterParam", input_var(j, "MasterParam"));
+}
+
+// The operator without MasterParam.
+static const Paddle__OpDesc *without_master(Context *c, const Paddle__OpDesc *d)
+{
+	Paddle__OpDesc *other = NEW(c->arena, Paddle__OpDesc);
+	*other = *d;
+	other->inputs = NEW_ARRAY(c->arena, d->n_inputs + 1, Paddle__OpSlot *);
+	other->n_inputs = 0;
+	for (size_t i = 0; i < d->n_inputs; i++)
+		if (strcmp(d->inputs[i]->parameter, "MasterParam"))
+			other->inputs[other->n_inputs++] = d->inputs[i];
+	return other;
+}
+
+// A parameter of a half type is stepped in MasterParam, and is that rounded; the gradient comes in
+// the half type. Of other types the CPU kernels leave MasterParam alone, but for merged_momentum.
+bool master_inputs(OpJob *j)
+{
+	if (!input_is_there(j, "MasterParam"))
+		return general_inputs(j);
+	const Paddle__OpDesc *whole = j->desc;
+	Value *master = read_master(j);
+	j->desc = without_master(j->t->c, whole);
+	const bool inputs = master && general_inputs(j);
+	j->desc = whole;
+	Value *param = inputs ? job_operand(j, "param") : NULL, *grad = job_operand(j, "grad");
+	if (!param || !grad)
+		return false;
+	const bool half = dtype_is_half(param->type->dtype), on = job_number(j, "multi_precision", 0);
+	if (half && !on)
+		return job_fail(j, "MasterParam of a half type without multi_precision is not supported");
+	if (!half && !(on && !strcmp(whole->type, "merged_momentum")))
+		return true;
+	job_set_operand(j, "param", master);
+	job_set_operand(j, "grad", tensor_cast(&j->b, grad, master->type->dtype));
+	return true;
 }
 
 // Whether the gradient is SELECTED_ROWS.
@@ -118,10 +161,32 @@ bool optimizer_create(OpJob *j)
 	return !skip || choose_results(j, skip, old, adam ? j->results : results_of(j));
 }
 
+bool master_record(OpJob *j)
+{
+	const char *out = output_var(j, "MasterParamOut");
+	Value *master = input_is_there(j, "MasterParam") ? read_master(j) : NULL;
+	if (!master || job_operand(j, "param") != master)
+		return general_record(j);
+	const Value *param = read_var(j, "Param", input_var(j, "Param"));
+	j->results = j->results ? j->results : results_of(j);
+	if (out)
+		write_var(j, out, j->results[0]);
+	j->results[0] = param ? tensor_cast(&j->b, j->results[0], param->type->dtype) : NULL;
+	return j->results[0] && general_record(j);
+}
+
 // ---- merged_momentum, merged_adam: one of the ordinary kind for each parameter ------------------
 
-// Slots with only their k-th variable.
-static Paddle__OpSlot **one_of_each(Context *c, size_t n, Paddle__OpSlot *const *slots, size_t k)
+// Whether the slot has a variable for all parameters.
+static bool is_shared(const Paddle__OpDesc *d, const Paddle__OpSlot *s)
+{
+	return s->n_arguments == 1 && !strcmp(s->parameter, "LearningRate") &&
+	       !strcmp(d->type, "merged_momentum");
+}
+
+// Slots with only their k-th variable, or the one that is for all.
+static Paddle__OpSlot **one_of_each(Context *c, const Paddle__OpDesc *d, size_t n,
+                                    Paddle__OpSlot *const *slots, size_t k)
 {
 	Paddle__OpSlot **list = NEW_ARRAY(c->arena, n + 1, Paddle__OpSlot *);
 	for (size_t i = 0; i < n; i++) {
@@ -130,7 +195,7 @@ static Paddle__OpSlot **one_of_each(Context *c, size_t n, Paddle__OpSlot *const 
 		if (k < slots[i]->n_arguments) {
 			list[i]->arguments = slots[i]->arguments + k;
 			list[i]->n_arguments = 1;
-		} else {
+		} else if (!is_shared(d, slots[i])) {
 			list[i]->n_arguments = 0;
 		}
 	}
@@ -161,15 +226,15 @@ bool merged_translate(OpJob *j)
 	const size_t n = params ? params->n_arguments : 0;
 	for (size_t i = 0; i < d->n_outputs + d->n_inputs; i++) {
 		const Paddle__OpSlot *s = i < d->n_outputs ? d->outputs[i] : d->inputs[i - d->n_outputs];
-		if (s->n_arguments && s->n_arguments != n)
+		if (s->n_arguments && s->n_arguments != n && !is_shared(d, s))
 			return job_fail(j, "%s has %zu variables, and there are %zu parameters", s->parameter,
 			                s->n_arguments, n);
 	}
 	for (size_t k = 0; k < n; k++) {
 		Paddle__OpDesc *one = NEW(c->arena, Paddle__OpDesc);
 		*one = *d;
-		one->inputs = one_of_each(c, d->n_inputs, d->inputs, k);
-		one->outputs = one_of_each(c, d->n_outputs, d->outputs, k);
+		one->inputs = one_of_each(c, d, d->n_inputs, d->inputs, k);
+		one->outputs = one_of_each(c, d, d->n_outputs, d->outputs, k);
 		one->attrs = NEW_ARRAY(c->arena, d->n_attrs + 1, Paddle__OpAttr *);
 		for (size_t i = 0; i < d->n_attrs; i++)
 			one->attrs[i] = attr_of(c, d->attrs[i], k);

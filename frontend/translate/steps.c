@@ -390,6 +390,11 @@ static const OpSteps steps_table[] = {
 	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
 	{.hook = "gradient", .inputs = gradient_inputs},
 	{.hook = "optimizer", .inputs = optimizer_inputs, .create = optimizer_create},
+	{.hook = "master_optimizer",
+     .inputs = master_inputs,
+     .create = optimizer_create,
+     .record = master_record,
+     .state = true},
 	{.hook = "while", .whole = while_translate},
 	{.hook = "conditional_block", .whole = conditional_translate},
 	{.hook = "squeeze", .create = squeeze_create, .record = varying_record},

@@ -17,7 +17,8 @@ OpStep keep_nan_create, equal_create, equal_sizes_create;
 
 // ---- optimizers.c -------------------------------------------------------------------------------
 OpStep optimizer_inputs, optimizer_create;
-OpStep merged_translate; // merged_momentum, merged_adam
+OpStep master_inputs, master_record; // of those that have MasterParam
+OpStep merged_translate;             // merged_momentum, merged_adam
 
 // ---- lod_beam.c: beam search --------------------------------------------------------------------
 OpStep beam_search_inputs, beam_search_record, beam_search_decode_translate, gather_tree_translate;
