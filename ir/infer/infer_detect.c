@@ -44,6 +44,16 @@ static const Dim *most_boxes(const Op *op, const Type *scores)
 	return dim_max(c, dim_const(c, 1), keep < 0 ? m : dim_min(c, m, dim_const(c, keep)));
 }
 
+// How many images the boxes are of: those of several lie one behind the other.
+static const Dim *images_of(const Op *op, const Type *scores)
+{
+	Value *num = op_operand_named(op, "rois_num"), *lod = op_operand_named(op, "scores_lod");
+	Context *c = op->ctx;
+	if (scores->rank == 3)
+		return scores->dims[0];
+	return num ? type_numel(c, num->type) : dim_sub(c, lod->type->dims[0], dim_const(c, 1));
+}
+
 bool infer_hook_multiclass_nms(Op *op)
 {
 	Context *c = op->ctx;
@@ -52,11 +62,7 @@ bool infer_hook_multiclass_nms(Op *op)
 		return false;
 	if (op_int(op, "nms_top_k", -1) == 0 || op_int(op, "keep_top_k", -1) == 0)
 		return op_error(op, "no boxes are to be kept");
-	Value *num = op_operand_named(op, "rois_num");
-	const Dim *images = scores->rank == 3 ? scores->dims[0]
-	                    : num             ? type_numel(c, num->type)
-	                          : dim_sub(c, op_operand_named(op, "scores_lod")->type->dims[0],
-	                                    dim_const(c, 1));
+	const Dim *images = images_of(op, scores);
 	// Without an index, nothing found is the one number -1.
 	bool wanted = op->code != OP_PD_MULTICLASS_NMS3 || op_bool(op, "index_wanted", true);
 	const Dim *six = dim_const(c, 6),
