@@ -135,17 +135,22 @@ bool pir_remainder_create(OpJob *j)
 	return complex_create(j, OP_PD_REMAINDER_COMPLEX);
 }
 
-// Digamma has a pole at 0, where Paddle 2.6 gives NaN: -inf at 0 and inf at -0.
+// Digamma has a pole at 0, where Paddle 2.6 gives NaN: -inf at 0 and inf at -0. What it gives there
+// itself is not looked at, nor is its slope.
 bool pir_digamma_create(OpJob *j)
 {
-	if (!general_create(j))
+	Builder *b = &j->b;
+	Value *x = job_operand(j, "x"), *zero = build1(b, OP_PD_FULL_LIKE, x, NULL);
+	Value *one = build1(b, OP_PD_FULL_LIKE, x, "value", attr_float(b->ctx, 1), NULL);
+	Value *pole = zero && one ? build2(b, OP_PD_EQUAL, x, zero, NULL) : NULL;
+	Value *const elsewhere[] = {pole, one, x};
+	Value *safe = pole ? build(b, OP_PD_WHERE, 3, elsewhere, NULL) : NULL;
+	job_set_operand(j, "x", safe);
+	if (!safe || !general_create(j))
 		return false;
-	Value *x = op_operand(j->op, 0), *zero = build1(&j->b, OP_PD_FULL_LIKE, x, NULL);
-	Value *pole = zero ? build2(&j->b, OP_PD_EQUAL, x, zero, NULL) : NULL;
-	Value *inverse = pole ? build1(&j->b, OP_PD_RECIPROCAL, x, NULL) : NULL;
-	Value *far = inverse ? build1(&j->b, OP_PD_NEGATIVE, inverse, NULL) : NULL;
+	Value *far = apply1(b, OP_PD_NEGATIVE, apply1(b, OP_PD_RECIPROCAL, x));
 	Value *const operands[] = {pole, far, op_result(j->op, 0)};
-	Value *out = far ? build(&j->b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+	Value *out = far ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
 	j->op = out ? out->def : NULL;
 	return out != NULL;
 }
