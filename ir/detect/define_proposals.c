@@ -242,6 +242,18 @@ static Value *level_of(const Levels *l, Builder *b, Value *roi)
 	return scalar_cast(b, v, DT_I32);
 }
 
+// Paddle takes as many rois as rois_num counts: here these must be all.
+static bool check_counted(const Levels *l)
+{
+	Nest n = nest_open(l->b, type_tensor(l->ctx, DT_BOOL, 0, NULL, 0));
+	Value *last = index_plus(&n.b, index_dim(&n.b, l->n), -1),
+		  *none = build_scalar_f(&n.b, DT_I64, 0);
+	Value *some = apply2(&n.b, OP_PD_GREATER_EQUAL, last, index_const(&n.b, 0));
+	Value *all = scalar_from_index(&n.b, index_dim(&n.b, l->r), DT_I64);
+	Value *holds = apply2(&n.b, OP_PD_EQUAL, load_or(&n.b, some, none, l->ends, &last), all);
+	return build_assert(l->b, nest_close(&n, holds), "rois_num counts other rois than there are");
+}
+
 static bool levels_open(Levels *l, Builder *b, const Op *op)
 {
 	Context *c = b->ctx;
@@ -266,7 +278,7 @@ static bool levels_open(Levels *l, Builder *b, const Op *op)
 	Value *here = scalar_from_index(&m.b, m.at[0], DT_I32);
 	Value *hot = nest_close(&m, apply2(&m.b, OP_PD_EQUAL, load(&m.b, l->level, &m.at[1]), here));
 	l->passed = hot ? build1(b, OP_PD_CUMSUM, hot, "axis", attr_int(c, 1), NULL) : NULL;
-	return l->level && l->passed && (l->ends || !(num || lod));
+	return l->level && l->passed && (l->ends || !(num || lod)) && (!num || check_counted(l));
 }
 
 // How many of level i come before roi `end`.
