@@ -33,6 +33,7 @@ static const struct {
 	{"spectral_norm_grad", NULL, "", "multiplies by elements"},
 	{"pd_op.spectral_norm_grad", NULL, "", "multiplies by elements"},
 	{"cvm_grad", NULL, "", "has CVM in place of the first two columns"},
+	{"pd_op.set_value_grad", NULL, "", "goes on where numbers were set"},
 	{"softmax_with_cross_entropy_grad", has_soft_label, ".soft", NULL},
 	{"pd_op.cross_entropy_with_softmax_grad", has_soft_label, ".soft", NULL},
 	{"gather_grad", is_along_later_axis, ".along",

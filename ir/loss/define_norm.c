@@ -140,8 +140,9 @@ bool define_hook_bias_residual_norm(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-// Mean and variance of each row, which begins at axis `first`.
-static bool row_moments(Builder *b, Value *x, int first, Value **results)
+// Of each row, which begins at axis `first`: its mean, and what the operator calls its variance and
+// is the inverse of the standard deviation.
+static bool row_moments(Builder *b, Value *x, int first, double epsilon, Value **results)
 {
 	int64_t axes[MAX_RANK];
 	const Dim *rows = dim_const(b->ctx, 1);
@@ -155,6 +156,8 @@ static bool row_moments(Builder *b, Value *x, int first, Value **results)
 	                                     x->type->rank - first, axes)
 	                     : NULL;
 	results[0] = tensor_reshape(b, mean, 1, &rows);
+	spread = spread ? tensor_add(b, spread, tensor_number(b, spread->type->dtype, epsilon)) : NULL;
+	spread = spread ? build1(b, OP_PD_RSQRT, spread, NULL) : NULL;
 	results[1] = tensor_reshape(b, spread, 1, &rows);
 	return results[0] && results[1];
 }
@@ -176,7 +179,7 @@ bool define_hook_bias_residual_layernorm(Builder *b, Op *op, Value **results)
 	const int first = (int)op_int(op, "begin_norm_axis", 1);
 	results[0] = norm_of_sum(b, op, x, "epsilon", first);
 	results[1] = x;
-	return results[0] && row_moments(b, x, first, results + 2);
+	return results[0] && row_moments(b, x, first, op_number(op, "epsilon"), results + 2);
 }
 
 bool define_hook_instance_norm(Builder *b, Op *op, Value **results)
