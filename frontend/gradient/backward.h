@@ -18,6 +18,9 @@ typedef struct Backward {
 const OpTrace *backward_trace(const Backward *w, const char *type, bool second);
 // What comes in is never left aside. False after a diagnostic.
 bool backward_all_come_in(const Backward *w);
+// Whether v can be the gradient of what has this type: constant sizes agree. False after a
+// diagnostic.
+bool backward_suits(Backward *w, const char *slot, const Value *v, const Type *type);
 // What comes in for variable i of an output of the forward operator; NULL: nothing.
 Value *backward_given(Backward *w, const char *slot, size_t i, const Type *type);
 // Whether what the forward operator had is what the gradient operator is given, each variable once.

@@ -180,7 +180,8 @@ static bool add_second(Backward *w, const Forward *f, Duals *d1, Duals *d2)
 			Value *v = traced_value(f->reads, slot_var(in, i)),
 				  *dv = v ? duals_get(&w->j->b, d1, v) : NULL;
 			Value *ddv = dv && slot_var(g, i) ? read_var(w->j, g->parameter, slot_var(g, i)) : NULL;
-			if (ddv && !duals_add(&w->j->b, d2, dv, ddv))
+			if (ddv && (!backward_suits(w, g->parameter, ddv, dv->type) ||
+			            !duals_add(&w->j->b, d2, dv, ddv)))
 				return false;
 		}
 	}
@@ -288,8 +289,8 @@ static bool find_traces(Backward *w)
 {
 	const char *grad = arena_printf(w->j->t->c->arena, "%s_grad", w->forward);
 	if (is_pir(w->j->desc))
-		return (w->order == 1 || gradient_match(w->j, grad, &w->first)) &&
-		       gradient_match(w->j, w->forward, &w->trace);
+		return (w->order == 1 || gradient_match(w->j, grad, NULL, &w->first)) &&
+		       gradient_match(w->j, w->forward, w->first, &w->trace);
 	w->first = w->order > 1 ? backward_trace(w, grad, true) : NULL;
 	w->trace = backward_trace(w, w->forward, w->order > 1);
 	return true;

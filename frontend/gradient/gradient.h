@@ -47,7 +47,8 @@ bool recurrent_gradient_translate(OpJob *j);
 bool pylayer_gradient_translate(OpJob *j);
 
 // The operation of that type, in place or not, that a gradient operation of Paddle 3 belongs to
-// (gradient_match.c); NULL: none. False after a diagnostic: nothing tells which.
-bool gradient_match(OpJob *j, const char *type, const OpTrace **found);
+// (gradient_match.c); NULL: none. `by`: foo_grad, where that is known and foo is asked for. False
+// after a diagnostic: nothing tells which.
+bool gradient_match(OpJob *j, const char *type, const OpTrace *by, const OpTrace **found);
 
 #endif

@@ -79,6 +79,19 @@ bool backward_all_come_in(const Backward *w)
 	return true;
 }
 
+bool backward_suits(Backward *w, const char *slot, const Value *v, const Type *type)
+{
+	bool suits = type_is_tensor(v->type) == type_is_tensor(type) &&
+	             (!type_is_tensor(type) || v->type->rank == type->rank);
+	for (int d = 0; suits && type_is_tensor(type) && d < type->rank; d++) {
+		const Dim *a = v->type->dims[d], *b = type->dims[d];
+		suits = a == b || !dim_is_const(a) || !dim_is_const(b);
+	}
+	return suits ||
+	       job_fail(w->j, "the gradient that is given for %s has the sizes of another tensor",
+	                slot);
+}
+
 Value *backward_given(Backward *w, const char *slot, size_t i, const Type *type)
 {
 	const char *var = slot_var(output_gradient(w, slot), i);
@@ -92,7 +105,7 @@ Value *backward_given(Backward *w, const char *slot, size_t i, const Type *type)
 		                          i));
 	if (v && type_is_tensor(v->type) && type_is_tensor(type) && v->type->rank != type->rank)
 		v = tensor_reshape(&w->j->b, v, type->rank, type->dims);
-	return v;
+	return v && backward_suits(w, slot, v, type) ? v : NULL;
 }
 
 // ---- the forward operator's operations, in place or anew ----------------------------------------

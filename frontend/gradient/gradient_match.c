@@ -64,14 +64,24 @@ static bool same_attrs(const Paddle__OpDesc *d, const Paddle__OpDesc *of)
 	return true;
 }
 
-// How many of the operation's slots the gradient operation is given; -1: one that has other
-// variables.
-static int given_slots(const Paddle__OpDesc *d, size_t n, Paddle__OpSlot *const *slots)
+// What is given for a slot of the operation; S@GRAD of foo_grad is what foo_double_grad calls
+// grad_S.
+static const Paddle__OpSlot *given_slot(OpJob *j, const Paddle__OpDesc *d, const char *name)
+{
+	size_t stem;
+	const Paddle__OpSlot *given = slot_find(d->n_inputs, d->inputs, name);
+	if (given || !name_ends_with(name, GRAD, &stem))
+		return given;
+	return gradient_slot(d->n_inputs, d->inputs, arena_strndup(j->t->c->arena, name, stem), 1,
+	                     true);
+}
+
+// How many of the operation's slots d is given; -1: one that has other variables.
+static int given_slots(OpJob *j, const Paddle__OpDesc *d, size_t n, Paddle__OpSlot *const *slots)
 {
 	int many = 0;
 	for (size_t i = 0; i < n; i++) {
-		const Paddle__OpSlot *s = slots[i],
-							 *given = slot_find(d->n_inputs, d->inputs, s->parameter);
+		const Paddle__OpSlot *s = slots[i], *given = given_slot(j, d, s->parameter);
 		if (!given || !slot_var(given, 0))
 			continue;
 		if (!same_texts(given->n_arguments, given->arguments, s->n_arguments, s->arguments))
@@ -81,21 +91,47 @@ static int given_slots(const Paddle__OpDesc *d, size_t n, Paddle__OpSlot *const 
 	return many;
 }
 
-// Whether what comes in can be the gradients of the operation's results.
+// The same of its operands and results.
+static int given_all(OpJob *j, const Paddle__OpDesc *d, const Paddle__OpDesc *of)
+{
+	const int in = given_slots(j, d, of->n_inputs, of->inputs);
+	const int out = in < 0 ? -1 : given_slots(j, d, of->n_outputs, of->outputs);
+	return out < 0 ? -1 : in + out;
+}
+
+// Whether what the gradient operation is given in `in` has the types of the variables in `of`.
+static bool fits(OpJob *j, const Paddle__OpSlot *in, const Paddle__OpSlot *of,
+                 const TracedVar *vars)
+{
+	for (size_t i = 0; i < of->n_arguments; i++) {
+		const char *var = slot_var(in, i);
+		Value *v = var ? read_var(j, in->parameter, var) : NULL;
+		Value *own = traced_value(vars, slot_var(of, i));
+		if (v && own && v->type != own->type)
+			return false;
+	}
+	return true;
+}
+
+// Whether what comes in can be the gradients of the operation's results, and, for what
+// differentiates twice, of its operands' gradients, which are results of foo_grad.
 static bool fitting(OpJob *j, const OpTrace *t)
 {
-	const Paddle__OpDesc *of = t->desc;
+	const Paddle__OpDesc *d = j->desc, *of = t->desc;
+	Arena *a = j->t->c->arena;
+	size_t stem;
+	for (size_t s = 0; s < of->n_inputs; s++)
+		if (!fits(j, gradient_slot(d->n_inputs, d->inputs, of->inputs[s]->parameter, 2, true),
+		          of->inputs[s], t->reads))
+			return false;
 	for (size_t s = 0; s < of->n_outputs; s++) {
-		const Paddle__OpSlot *in = slot_find(
-			j->desc->n_inputs, j->desc->inputs,
-			arena_printf(j->t->c->arena, "%s@GRAD", of->outputs[s]->parameter));
-		for (size_t i = 0; i < of->outputs[s]->n_arguments; i++) {
-			const char *var = slot_var(in, i);
-			Value *v = var ? read_var(j, in->parameter, var) : NULL;
-			Value *out = traced_value(t->writes, slot_var(of->outputs[s], i));
-			if (v && out && v->type != out->type)
-				return false;
-		}
+		const char *name = of->outputs[s]->parameter;
+		const Paddle__OpSlot *in = slot_find(d->n_inputs, d->inputs,
+		                                     arena_printf(a, "%s" GRAD, name));
+		if (name_ends_with(name, GRAD, &stem))
+			in = gradient_slot(d->n_inputs, d->inputs, arena_strndup(a, name, stem), 2, true);
+		if (!fits(j, in, of->outputs[s], t->writes))
+			return false;
 	}
 	return true;
 }
@@ -110,21 +146,23 @@ static bool reads_more(const Paddle__OpDesc *d, const OpTrace *t)
 	return false;
 }
 
-bool gradient_match(OpJob *j, const char *type, const OpTrace **found)
+bool gradient_match(OpJob *j, const char *type, const OpTrace *by, const OpTrace **found)
 {
 	int most = -1;
 	*found = NULL;
 	for (const OpTrace *t = j->t->traces; t; t = t->before) {
 		if (!same_type(t->desc->type, type) || !same_attrs(j->desc, t->desc))
 			continue;
-		int in = given_slots(j->desc, t->desc->n_inputs, t->desc->inputs);
-		int out = given_slots(j->desc, t->desc->n_outputs, t->desc->outputs);
-		if (in < 0 || out < 0 || (!in && !out && !fitting(j, t)))
+		int own = given_all(j, j->desc, t->desc), its = by ? given_all(j, by->desc, t->desc) : 0;
+		if (own < 0 || its < 0)
 			continue;
-		if (in + out == 0 && reads_more(j->desc, *found))
+		const bool fits = fitting(j, t);
+		if (own + its == 0 && !fits)
+			continue;
+		if (own + its == 0 && reads_more(j->desc, *found))
 			return job_fail(j, "which operation '%s' it is the gradient of is not known", type);
-		if (in + out > most) {
-			most = in + out;
+		if (2 * (own + its) + fits > most) {
+			most = 2 * (own + its) + fits;
 			*found = t;
 		}
 	}

@@ -95,34 +95,20 @@ static bool compacted(Op *op, Value **results)
 	return results[0] != NULL;
 }
 
-static Value *reversed(Builder *b, Value *x, int64_t axis)
-{
-	const NamedAttr attrs[] = {{"axis", attr_ints(b->ctx, 1, &axis)}};
-	Op *op = x ? build_op(b, OP_PD_FLIP, 1, &x, 1, attrs) : NULL;
-	return op ? op_result(op, 0) : NULL;
-}
-
-// A running sum in any direction, a running product from either end.
+// A running sum or product, in any direction.
 static bool scanned(Op *op, Value **results)
 {
 	Builder b = builder_before(op);
 	Value *x = op_operand(op, 0);
-	const Attr *axis = op_attr(op, "axis");
 	const int kind = op_enum(op, "kind");
-	const bool exclusive = op_bool(op, "exclusive", false), reverse = op_bool(op, "reverse", false);
-	if (op->nresult != 1 || (kind != SCAN_SUM && (kind != SCAN_PROD || exclusive)))
+	if (op->nresult != 1 || (kind != SCAN_SUM && kind != SCAN_PROD))
 		return false;
-	const NamedAttr sum[] = {{"axis", axis},
-	                         {"exclusive", attr_bool(b.ctx, exclusive)},
-	                         {"reverse", attr_bool(b.ctx, reverse)}},
-					product[] = {{"dim", axis}};
-	if (kind == SCAN_PROD && reverse)
-		x = reversed(&b, x, axis->i);
-	Op *scan = !x                 ? NULL
-	           : kind == SCAN_SUM ? build_op(&b, OP_PD_CUMSUM, 1, &x, COUNT_OF(sum), sum)
-	                              : build_op(&b, OP_PD_CUMPROD, 1, &x, COUNT_OF(product), product);
-	Value *v = scan ? op_result(scan, 0) : NULL;
-	results[0] = kind == SCAN_PROD && reverse ? reversed(&b, v, axis->i) : v;
+	const NamedAttr attrs[] = {{kind == SCAN_SUM ? "axis" : "dim", op_attr(op, "axis")},
+	                           {"exclusive", attr_bool(b.ctx, op_bool(op, "exclusive", false))},
+	                           {"reverse", attr_bool(b.ctx, op_bool(op, "reverse", false))}};
+	Op *scan = build_op(&b, kind == SCAN_SUM ? OP_PD_CUMSUM : OP_PD_CUMPROD, 1, &x, COUNT_OF(attrs),
+	                    attrs);
+	results[0] = scan ? op_result(scan, 0) : NULL;
 	return results[0] != NULL;
 }
 
