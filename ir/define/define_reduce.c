@@ -334,7 +334,7 @@ static Value *reduced_as(Builder *b, Value *x, const Type *target, const bool *o
 	int nopen = 0, axis[MAX_RANK], n = 0;
 	for (int d = 0; d < x->type->rank; d++) {
 		const Dim *size = x->type->dims[d], *to = d < more ? one : target->dims[d - more];
-		if (size == to)
+		if (d >= more && size == to)
 			continue;
 		if (open[d]) {
 			have[nopen] = to;
