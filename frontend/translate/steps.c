@@ -351,6 +351,37 @@ static bool unbind_create(OpJob *j)
 	return general_create(j);
 }
 
+// Whether Paddle's CPU kernels, which count elements of an index over axes [from, to) as if x had
+// the index's sizes there, come to other elements of x.
+static bool counts_apart(const Type *x, const Type *index, int from, int to)
+{
+	bool behind = false;
+	for (int d = from; d < to; d++) {
+		const Dim *have = x->dims[d], *at = index->dims[d];
+		if (behind && dim_is_const(have) && dim_is_const(at) && have != at)
+			return true;
+		behind = behind || !dim_is(at, 1);
+	}
+	return false;
+}
+
+// take_along_axis, put_along_axis: elements are at the index's own positions.
+static bool along_axis_record(OpJob *j)
+{
+	const Type *x = j->operands[0]->type, *index = j->operands[1]->type;
+	if (!general_record(j))
+		return false;
+	const int64_t given = op_int(j->op, "axis", 0);
+	if (x->rank != index->rank || given < -x->rank || given >= x->rank)
+		return true;
+	const int axis = (int)(given < 0 ? given + x->rank : given);
+	if (counts_apart(x, index, 0, axis) || counts_apart(x, index, axis + 1, x->rank))
+		diag_warning(
+			j->t->c->diag, j->b.loc,
+			"Paddle on a CPU goes to other elements: the index is smaller along several axes");
+	return true;
+}
+
 // ---- the table ------------------------------------------------------------------------------
 
 static const OpSteps steps_table[] = {
@@ -386,6 +417,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "slice", .create = slice_create},
 	{.hook = "unbind", .create = unbind_create},
 	{.hook = "sum", .create = sum_create},
+	{.hook = "along_axis", .record = along_axis_record},
 	{.hook = "batch_norm", .record = batch_norm_record, .state = true},
 	{.hook = "kept_state", .state = true}, // state is among its outputs, and stays as it is
 	{.hook = "gradient", .inputs = gradient_inputs},
