@@ -399,6 +399,35 @@ static Value *with_last(Builder *b, Value *x, int rank, const Dim *const *dims, 
 	return tensor_reshape(b, x, rank + 1, shape);
 }
 
+// What rounding leaves of the largest singular value of x, as a part of it.
+static Value *rounding_part(Builder *b, DType t, const Value *x)
+{
+	const Dim *size = dim_max(b->ctx, x->type->dims[1], x->type->dims[2]);
+	Nest n = nest_open(b, type_tensor(b->ctx, t, 0, NULL, 0));
+	Value *eps = build_scalar_f(&n.b, t, t == DT_F32 ? FLT_EPSILON : DBL_EPSILON);
+	return nest_close(&n, tensor_mul(&n.b, eps, scalar_from_index(&n.b, index_dim(&n.b, size), t)));
+}
+
+// The larger of atol and rtol times the largest of s; without rtol, where atol is 0, times what
+// rounding leaves.
+static Value *relative_limit(Builder *b, Op *op, const Value *x, Value *s, Value *atol)
+{
+	const DType t = s->type->dtype;
+	const int64_t last = -1;
+	Value *rtol = op_operand_named(op, "rtol");
+	if (rtol)
+		rtol = with_last(b, tensor_cast(b, rtol, t), rtol->type->rank, rtol->type->dims,
+		                 dim_const(b->ctx, 1));
+	Value *const parts[] = {atol ? build2(b, OP_PD_GREATER_THAN, atol, tensor_number(b, t, 0), NULL)
+	                             : NULL,
+	                        tensor_number(b, t, 0), rounding_part(b, t, x)};
+	if (!rtol && parts[0] && parts[1] && parts[2])
+		rtol = build(b, OP_PD_WHERE, 3, parts, NULL);
+	Value *top = build1(b, OP_PD_MAX, s, "axis", attr_ints(b->ctx, 1, &last), "keepdim",
+	                    attr_bool(b->ctx, true), NULL);
+	return atol && rtol && top ? apply2(b, OP_PD_MAXIMUM, atol, tensor_mul(b, rtol, top)) : NULL;
+}
+
 // How many singular values (or sizes of eigenvalues) are over the tolerance.
 bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 {
@@ -415,13 +444,11 @@ bool define_hook_matrix_rank(Builder *b, Op *op, Value **results)
 		limit = tensor_cast(b, given, t->dtype);
 		s = with_last(b, s, t->rank - 2, t->dims, s->type->dims[1]);
 		limit = with_last(b, limit, given->type->rank, given->type->dims, dim_const(c, 1));
+		if (s && op_bool(op, "relative", false))
+			limit = relative_limit(b, op, x, s, limit);
 	} else if (op_bool(op, "use_default_tol", true)) {
-		const Dim *size = dim_max(c, x->type->dims[1], x->type->dims[2]);
-		Nest n = nest_open(b, type_tensor(c, t->dtype, 0, NULL, 0));
-		Value *eps = build_scalar_f(&n.b, t->dtype, t->dtype == DT_F32 ? FLT_EPSILON : DBL_EPSILON);
-		Value *part = nest_close(
-			&n, tensor_mul(&n.b, eps, scalar_from_index(&n.b, index_dim(&n.b, size), t->dtype)));
-		limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last), part);
+		limit = tensor_mul(b, tensor_reduce(b, OP_PD_MAX, s, 1, last),
+		                   rounding_part(b, t->dtype, x));
 	}
 	Value *counts = s && limit ? build2(b, OP_PD_GREATER_THAN, s, limit, NULL) : NULL;
 	last[0] = -1;
