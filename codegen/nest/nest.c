@@ -176,6 +176,23 @@ static bool innermost_masks(const Nest *n)
 	return masks;
 }
 
+// Whether the loop is a vector or two, as blocks of channels are: gcc would unroll it, and then not
+// find the vectors of what it has made branches of.
+static bool innermost_fills(const Nest *n)
+{
+	const Loop *loop = &n->loops[n->nloop - 1];
+	const int lanes = n->k->target->lanes;
+	int64_t least, most;
+	dim_range(loop->extent, &least, &most);
+	if (n->nloop < 2 || !n->k->target->vector || loop->first || loop->end || least != most ||
+	    (most != lanes && most != 2 * lanes))
+		return false;
+	for (const Op *op = n->body->first; op; op = op->next)
+		if (op->nregion)
+			return false;
+	return true;
+}
+
 static bool innermost_again(Nest *n, int level, int depth)
 {
 	(void)level;
@@ -199,6 +216,8 @@ static bool innermost_print(Nest *n, int depth)
 		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
 			return false;
 		text_line(n->out, depth, "PD_LANES");
+	} else if (innermost_fills(n)) {
+		text_line(n->out, depth, "PDRT_LANES");
 	}
 	loop_open(&n->s, loop, &depth, n->out);
 	if (!nest_element_print(n, depth))
