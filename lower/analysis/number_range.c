@@ -237,23 +237,23 @@ bool sum_fits(Arena *a, const Op *op)
 
 // ---- positions ----------------------------------------------------------------------------------
 
-// Values that are not negative as far as those further up are not.
+// Values of which the same holds as far as it does of those further up.
 typedef struct Assumed {
 	const Value *v;
 	const struct Assumed *up;
 } Assumed;
 
-static bool value_is_natural(Arena *a, const Value *v, const Assumed *up);
+static bool value_stays(Arena *a, const Value *v, const Dim *most, const Assumed *up);
 
-// Each round of a loop passes what the rounds before gave: where all of these are natural numbers
-// as far as the argument was one, it always is.
-static bool argument_is_natural(Arena *a, const Value *arg, const Assumed *up)
+// Each round of a loop passes what the rounds before gave: where all of these stay within as far as
+// the argument did, it always does.
+static bool argument_stays(Arena *a, const Value *arg, const Dim *most, const Assumed *up)
 {
 	const Assumed with = {arg, up};
 	for (const Block *from = arg->block->region->first; from; from = from->next)
 		for (int s = 0; from->last && s < from->last->nsucc; s++) {
 			const Value *v = passed(from, s, arg);
-			if (v && !value_is_natural(a, v, &with))
+			if (v && !value_stays(a, v, most, &with))
 				return false;
 		}
 	return arg->block != arg->block->region->first;
@@ -266,14 +266,14 @@ static bool is_above_zero(Arena *a, const Value *v, const Op *nest)
 	       branch_bounds(a, v, false, dim_const(nest->ctx, 0), nest->block);
 }
 
-// The same of what a nest computes.
+// Whether what a nest computes is never negative.
 static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
 {
 	const Op *op = v ? v->def : NULL;
 	if (!op)
 		return false;
 	switch (op->code) {
-	case OP_LOOP_LOAD: return value_is_natural(a, op_operand(op, 0), up);
+	case OP_LOOP_LOAD: return value_stays(a, op_operand(op, 0), NULL, up);
 	case OP_PD_MAXIMUM:
 		return scalar_is_natural(a, op_operand(op, 0), up) ||
 		       scalar_is_natural(a, op_operand(op, 1), up);
@@ -286,8 +286,25 @@ static bool scalar_is_natural(Arena *a, const Value *v, const Assumed *up)
 	}
 }
 
-// Whether v, an integer of one element, is never negative.
-static bool value_is_natural(Arena *a, const Value *v, const Assumed *up)
+// The number to which op, in a nest, adds 1, or -1, without overflow; NULL: it does something else.
+static const Value *steps_from(Arena *a, const Op *op)
+{
+	return op && step_of(op) && sum_fits(a, op) ? loaded(op_operand(op, 0)) : NULL;
+}
+
+// Whether what a nest computes is never more than the size: the count of updates, of which each was
+// checked, and what is counted down from it.
+static bool scalar_is_at_most(Arena *a, const Value *v, const Dim *most, const Assumed *up)
+{
+	const Value *x = v ? steps_from(a, v->def) : NULL;
+	if (!x)
+		return false;
+	return step_of(v->def) > 0 ? position_was_checked(a, x, op_parent(v->def), most)
+	                           : value_stays(a, x, most, up);
+}
+
+// Whether v, an integer of one element, is never more than the size; NULL: never negative.
+static bool value_stays(Arena *a, const Value *v, const Dim *most, const Assumed *up)
 {
 	int depth = 0;
 	v = number_base(v);
@@ -295,17 +312,23 @@ static bool value_is_natural(Arena *a, const Value *v, const Assumed *up)
 		if (at->v == v)
 			return true;
 	const Tensor *known = value_constant(v);
-	if (known || depth > MAX_DEPTH || !value_is_number(v))
-		return known && tensor_numel(known) == 1 && tensor_get_i(known, 0) >= 0;
+	if (known) {
+		const int64_t number = tensor_numel(known) == 1 ? tensor_get_i(known, 0) : 0;
+		return tensor_numel(known) == 1 && (most ? number <= 0 : number >= 0);
+	}
+	if (depth > MAX_DEPTH || !value_is_number(v))
+		return false;
 	if (!v->def)
-		return argument_is_natural(a, v, up);
-	return v->def->code == OP_LOOP_NEST &&
-	       scalar_is_natural(a, op_operand(v->def->regions[0].first->last, (int)v->index), up);
+		return argument_stays(a, v, most, up);
+	if (v->def->code != OP_LOOP_NEST)
+		return false;
+	const Value *given = op_operand(v->def->regions[0].first->last, (int)v->index);
+	return most ? scalar_is_at_most(a, given, most, up) : scalar_is_natural(a, given, up);
 }
 
 bool number_is_natural(Arena *a, const Value *v)
 {
-	return value_is_natural(a, v, NULL);
+	return value_stays(a, v, NULL, NULL);
 }
 
 void update_position(Arena *a, const Op *op, bool *natural, bool *within)
@@ -317,45 +340,6 @@ void update_position(Arena *a, const Op *op, bool *natural, bool *within)
 	          branch_bounds(a, at, true, slices, op->block);
 }
 
-static bool value_is_at_most(Arena *a, const Value *v, const Dim *most, const Assumed *up);
-
-// As argument_is_natural.
-static bool argument_is_at_most(Arena *a, const Value *arg, const Dim *most, const Assumed *up)
-{
-	const Assumed with = {arg, up};
-	for (const Block *from = arg->block->region->first; from; from = from->next)
-		for (int s = 0; from->last && s < from->last->nsucc; s++) {
-			const Value *v = passed(from, s, arg);
-			if (v && !value_is_at_most(a, v, most, &with))
-				return false;
-		}
-	return arg->block != arg->block->region->first;
-}
-
-// Whether v, an integer of one element, is never more than the size: as the count of updates is, of
-// which each was checked, and what is counted down from it.
-static bool value_is_at_most(Arena *a, const Value *v, const Dim *most, const Assumed *up)
-{
-	int depth = 0;
-	v = number_base(v);
-	for (const Assumed *at = up; at; at = at->up, depth++)
-		if (at->v == v)
-			return true;
-	const Tensor *known = value_constant(v);
-	if (known || depth > MAX_DEPTH || !value_is_number(v))
-		return known && tensor_numel(known) == 1 && tensor_get_i(known, 0) <= 0;
-	if (!v->def)
-		return argument_is_at_most(a, v, most, up);
-	if (v->def->code != OP_LOOP_NEST)
-		return false;
-	const Op *sum = op_operand(v->def->regions[0].first->last, (int)v->index)->def;
-	const Value *x = sum && step_of(sum) ? loaded(op_operand(sum, 0)) : NULL;
-	if (!x || !sum_fits(a, sum))
-		return false;
-	return step_of(sum) > 0 ? position_was_checked(a, x, v->def, most)
-	                        : value_is_at_most(a, x, most, up);
-}
-
 // Whether v is less than the size where the nest runs.
 static bool value_is_less(Arena *a, const Value *v, const Dim *most, const Op *nest)
 {
@@ -364,8 +348,8 @@ static bool value_is_less(Arena *a, const Value *v, const Dim *most, const Op *n
 	if (!v->def || v->def->code != OP_LOOP_NEST)
 		return false;
 	const Op *sum = op_operand(v->def->regions[0].first->last, (int)v->index)->def;
-	return sum && step_of(sum) < 0 && sum_fits(a, sum) && loaded(op_operand(sum, 0)) &&
-	       value_is_at_most(a, loaded(op_operand(sum, 0)), most, NULL);
+	const Value *x = steps_from(a, sum);
+	return x && step_of(sum) < 0 && value_stays(a, x, most, NULL);
 }
 
 bool index_is_position(Arena *a, const Op *to_index)
