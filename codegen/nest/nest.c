@@ -184,13 +184,8 @@ static bool innermost_fills(const Nest *n)
 	const int lanes = n->k->target->lanes;
 	int64_t least, most;
 	dim_range(loop->extent, &least, &most);
-	if (n->nloop < 2 || !n->k->target->vector || loop->first || loop->end || least != most ||
-	    (most != lanes && most != 2 * lanes))
-		return false;
-	for (const Op *op = n->body->first; op; op = op->next)
-		if (op->nregion)
-			return false;
-	return true;
+	return n->nloop > 1 && n->k->target->vector && !loop->first && !loop->end && least == most &&
+	       (most == lanes || most == 2 * lanes) && !nest_has_reductions(n);
 }
 
 static bool innermost_again(Nest *n, int level, int depth)

@@ -83,10 +83,8 @@ bool backward_suits(Backward *w, const char *slot, const Value *v, const Type *t
 {
 	bool suits = type_is_tensor(v->type) == type_is_tensor(type) &&
 	             (!type_is_tensor(type) || v->type->rank == type->rank);
-	for (int d = 0; suits && type_is_tensor(type) && d < type->rank; d++) {
-		const Dim *a = v->type->dims[d], *b = type->dims[d];
-		suits = a == b || !dim_is_const(a) || !dim_is_const(b);
-	}
+	for (int d = 0; suits && type_is_tensor(type) && d < type->rank; d++)
+		suits = dims_may_equal(v->type->dims[d], type->dims[d]);
 	return suits ||
 	       job_fail(w->j, "the gradient that is given for %s has the sizes of another tensor",
 	                slot);

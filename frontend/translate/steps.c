@@ -357,10 +357,9 @@ static bool counts_apart(const Type *x, const Type *index, int from, int to)
 {
 	bool behind = false;
 	for (int d = from; d < to; d++) {
-		const Dim *have = x->dims[d], *at = index->dims[d];
-		if (behind && dim_is_const(have) && dim_is_const(at) && have != at)
+		if (behind && !dims_may_equal(x->dims[d], index->dims[d]))
 			return true;
-		behind = behind || !dim_is(at, 1);
+		behind = behind || !dim_is(index->dims[d], 1);
 	}
 	return false;
 }

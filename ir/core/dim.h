@@ -65,6 +65,11 @@ static inline bool dim_is_const(const Dim *d)
 {
 	return d->kind == DIM_CONST;
 }
+// Sizes that differ as symbols are left to the run, to find them equal.
+static inline bool dims_may_equal(const Dim *a, const Dim *b)
+{
+	return a == b || !dim_is_const(a) || !dim_is_const(b);
+}
 static inline bool dim_is(const Dim *d, int64_t v)
 {
 	return d->kind == DIM_CONST && d->value == v;

@@ -45,6 +45,17 @@ size_t tensor_bytes(const Tensor *t)
 	return (size_t)tensor_numel(t) * dtype_size(t->dtype);
 }
 
+bool tensor_is_uniform(const Tensor *t)
+{
+	const char *data = t->data;
+	const size_t size = dtype_size(t->dtype);
+	const int64_t n = tensor_numel(t);
+	for (int64_t i = 1; i < n; i++)
+		if (memcmp(data, data + (size_t)i * size, size))
+			return false;
+	return n > 0;
+}
+
 static float float_of_bits(uint32_t bits)
 {
 	float f;

@@ -19,6 +19,8 @@ struct Tensor {
 Tensor *tensor_new(Arena *a, DType t, int rank, const int64_t *dims);
 int64_t tensor_numel(const Tensor *t);
 size_t tensor_bytes(const Tensor *t);
+// Whether there are elements, and all of them have the same bits.
+bool tensor_is_uniform(const Tensor *t);
 // Element i as double or int64 (f16 and bf16 converted; complex: real part).
 double tensor_get_f(const Tensor *t, int64_t i);
 int64_t tensor_get_i(const Tensor *t, int64_t i);

@@ -35,6 +35,12 @@ static Value *differs(Builder *b, Value *x, Value *y)
 	return apply1(b, OP_PD_LOGICAL_NOT, index_equal(b, x, y));
 }
 
+// The last label, of what is in no chunk.
+static Value *outside_label(const Tagging *t, Builder *b)
+{
+	return build_scalar_f(b, DT_I64, (double)(t->all->value - 1));
+}
+
 // The label of each row, checked; behind the end of a sequence that of what is outside.
 static Value *labels_of(const Tagging *t, Builder *b, Value *x)
 {
@@ -46,8 +52,7 @@ static Value *labels_of(const Tagging *t, Builder *b, Value *x)
 		Value *at = index_mod(&n.b, n.at[0], index_dim(&n.b, t->wide));
 		Value *length = scalar_cast(&n.b, load(&n.b, t->lengths, &row), DT_I64);
 		Value *inside = apply2(&n.b, OP_PD_LESS_THAN, scalar_from_index(&n.b, at, DT_I64), length);
-		const double outside = (double)(t->types * schemes[t->scheme].tags);
-		label = index_where(&n.b, inside, label, build_scalar_f(&n.b, DT_I64, outside));
+		label = index_where(&n.b, inside, label, outside_label(t, &n.b));
 	}
 	return nest_close(&n,
 	                  scalar_from_index(&n.b, index_from_data(&n.b, label, t->all, false), DT_I64));
@@ -92,10 +97,9 @@ static Value *label_at(const Tagging *t, Builder *b, Value *labels, Value *row)
 static Value *begins_of(const Tagging *t, Builder *b, Value *labels)
 {
 	Nest n = nest_open(b, row_numbers(t));
-	const double outside = (double)(t->types * schemes[t->scheme].tags);
 	Value *later = apply1(&n.b, OP_PD_LOGICAL_NOT, is_first(t, &n.b, n.at[0]));
 	Value *before = index_plus(&n.b, n.at[0], -1), *label = label_at(t, &n.b, labels, n.at[0]);
-	before = load_or(&n.b, later, build_scalar_f(&n.b, DT_I64, outside), labels, &before);
+	before = load_or(&n.b, later, outside_label(t, &n.b), labels, &before);
 	before = index_from_data(&n.b, before, t->all, false);
 	Value *type = type_of(t, &n.b, label);
 	Value *begins = differs(&n.b, type, type_of(t, &n.b, before));
@@ -122,8 +126,8 @@ static Value *ends(const Tagging *t, Builder *b, Value *labels, Value *begins, V
 {
 	Value *next = index_plus(b, row, 1), *none = build_scalar_f(b, DT_I64, 0);
 	Value *more = index_inside(b, next, t->rows);
-	Value *outside = build_scalar_f(b, DT_I64, (double)(t->types * schemes[t->scheme].tags));
-	Value *label = index_from_data(b, load_or(b, more, outside, labels, &next), t->all, false);
+	Value *label = load_or(b, more, outside_label(t, b), labels, &next);
+	label = index_from_data(b, label, t->all, false);
 	Value *is_out = index_equal(b, type_of(t, b, label), index_const(b, t->types));
 	Value *other = apply2(b, OP_PD_GREATER_EQUAL, load_or(b, more, none, begins, &next), none);
 	return either(b, is_out, other);

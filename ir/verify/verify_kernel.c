@@ -90,12 +90,6 @@ static bool batch_fits(const Type *t, const Type *out)
 	return true;
 }
 
-// Sizes that differ as symbols are left to the run, to find them equal before it comes here.
-static bool may_equal(const Dim *a, const Dim *b)
-{
-	return a == b || !dim_is_const(a) || !dim_is_const(b);
-}
-
 bool verify_hook_kernel_matmul(Op *op)
 {
 	if (!verify_hook_kernel(op))
@@ -107,7 +101,7 @@ bool verify_hook_kernel_matmul(Op *op)
 	if (a->rank < 2 || b->rank < 2 || out->rank < 2 + (split > 1) ||
 	    (split > 1 && !dim_is(out->dims[0], split)) || split < 1)
 		return verify_fail(op, "operands of rank %d and %d", a->rank, b->rank);
-	const bool fits = may_equal(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) &&
+	const bool fits = dims_may_equal(a->dims[a->rank - 1 - ta], b->dims[b->rank - 2 + tb]) &&
 	                  a->dtype == b->dtype &&
 	                  a->dims[a->rank - 2 + ta] == out->dims[out->rank - 2] &&
 	                  b->dims[b->rank - 1 - tb] == out->dims[out->rank - 1] && batch_fits(a, out) &&
@@ -250,8 +244,8 @@ bool verify_hook_kernel_scatter(Op *op)
 	const Type *x = op_operand(op, 0)->type, *at = op_operand(op, 1)->type,
 			   *updates = op_operand(op, 2)->type;
 	bool fits = x->rank == 2 && at->rank == 1 && updates->rank == 2 && dtype_is_int(at->dtype);
-	fits = fits && may_equal(updates->dims[0], at->dims[0]) &&
-	       may_equal(updates->dims[1], x->dims[1]) && updates->dtype == x->dtype;
+	fits = fits && dims_may_equal(updates->dims[0], at->dims[0]) &&
+	       dims_may_equal(updates->dims[1], x->dims[1]) && updates->dtype == x->dtype;
 	return (fits && op->results[0].type == x) ||
 	       verify_fail(op, "its operands and its result do not go together");
 }

@@ -236,14 +236,8 @@ static bool op_evaluate(Op *op, const Need *n, Arena *scratch, Tensor **results)
 // Whether all elements are one number, which a double holds.
 static bool is_one_number(const Tensor *t, double *v)
 {
-	const char *data = t->data;
-	const size_t size = dtype_size(t->dtype);
-	const int64_t n = tensor_numel(t);
-	if (n == 0 || dtype_is_complex(t->dtype))
+	if (dtype_is_complex(t->dtype) || !tensor_is_uniform(t))
 		return false;
-	for (int64_t i = 1; i < n; i++)
-		if (memcmp(data, data + (size_t)i * size, size))
-			return false;
 	*v = tensor_get_f(t, 0);
 	return dtype_is_float(t->dtype) ? *v == *v
 	                                : fabs(*v) < MOST_WHOLE && (int64_t)*v == tensor_get_i(t, 0);
@@ -254,16 +248,15 @@ static bool is_one_number(const Tensor *t, double *v)
 static Value *build_folded(Builder *b, const Op *op, int i, Tensor *t, const Need *n)
 {
 	const Value *old = &op->results[i];
+	const bool packed = op->info->traits & TRAIT_REPACKS;
 	double number;
 	Value *v;
-	if (tensor_numel(t) > MAX_CONSTANT && tensor_bytes(t) <= MAX_MADE &&
-	    !(op->info->traits & TRAIT_REPACKS) && is_one_number(t, &number)) {
-		v = build_full(b, old->type, number);
-	} else if (tensor_numel(t) <= MAX_CONSTANT && !(op->info->traits & TRAIT_REPACKS)) {
+	if (!packed && tensor_numel(t) <= MAX_CONSTANT) {
 		v = build_constant(b, t);
+	} else if (!packed && tensor_bytes(t) <= MAX_MADE && is_one_number(t, &number)) {
+		v = build_full(b, old->type, number);
 	} else {
 		const char *from = n->ninput ? n->inputs[0]->name : NULL;
-		bool packed = (op->info->traits & TRAIT_REPACKS);
 		v = build_parameter(b, packed || !old->name ? from : old->name,
 		                    packed ? "packed" : "folded", t);
 	}

@@ -132,15 +132,7 @@ static bool region_expand(Region *r, int *budget)
 static Value *one_number(Builder *b, const Value *v)
 {
 	const Tensor *t = v->def && v->def->code == OP_BUILTIN_CONSTANT ? value_constant(v) : NULL;
-	const int64_t n = t ? tensor_numel(t) : 0;
-	if (n == 0 || dtype_is_complex(t->dtype))
-		return NULL;
-	const char *data = t->data;
-	const size_t size = dtype_size(t->dtype);
-	for (int64_t i = 1; i < n; i++)
-		if (memcmp(data, data + (size_t)i * size, size))
-			return NULL;
-	return build_element(b, t, 0);
+	return t && !dtype_is_complex(t->dtype) && tensor_is_uniform(t) ? build_element(b, t, 0) : NULL;
 }
 
 // Whether two numbers in a nest are one constant.
