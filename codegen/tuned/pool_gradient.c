@@ -9,7 +9,7 @@ typedef struct PoolGradient {
 	KernelFunc *k;
 	int64_t kernel[2], stride[2], pad[2];
 	int64_t lanes; // 1: plain images
-	bool adaptive, exclusive, max;
+	bool adaptive, exclusive, tiled, max;
 } PoolGradient;
 
 static bool pool_read(PoolGradient *v)
@@ -19,6 +19,7 @@ static bool pool_read(PoolGradient *v)
 	const int rank = op->results[0].type->rank;
 	v->adaptive = op_bool(op, "adaptive", false);
 	v->exclusive = op_bool(op, "exclusive", true) || v->adaptive;
+	v->tiled = op_bool(op, "tiled", false);
 	v->max = op->noperand > 1 && op_operand(op, 1);
 	v->lanes = op_bool(op, "blocked", false) ? v->k->target->lanes : 1;
 	if (!kernel || kernel->n != 2 || op_ints(op, "strides", v->stride, 2) != 2 ||
@@ -49,16 +50,19 @@ static const char *count_text(const PoolGradient *v)
 static bool window_helper(const PoolGradient *v, const char *name)
 {
 	KernelFunc *k = v->k;
+	const char *gives = v->tiled ? "=" : "+=";
 	const TemplateKey keys[] = {
 		{"what", v->max ? "a maximum: to the first that it is" : "an average"},
 		{"name", name},
 		{"lanes", tile_int(k, v->lanes)},
 		{"operands", v->max ? "const float *image, const float *most" : "const float count"},
 		{"by", v->max ? "" : " / count"},
-		{"give", v->max ? "const bool first = image[at + c] == most[c];\n"
-	                      "to[at + c] += first ? rest[c] : 0;\n"
-	                      "rest[c] = first ? 0 : rest[c];"
-	                    : "to[at + c] += rest[c];"},
+		{"give", v->max ? arena_printf(k->arena,
+	                                   "const bool first = image[at + c] == most[c];\n"
+	                                   "to[at + c] %s first ? rest[c] : 0;\n"
+	                                   "rest[c] = first ? 0 : rest[c];",
+	                                   gives)
+	                    : arena_printf(k->arena, "to[at + c] %s rest[c];", gives)},
 	};
 	return kernel_helper(k, "pool_window.c", COUNT_OF(keys), keys);
 }
@@ -87,7 +91,8 @@ bool kernel_pool_gradient_emit(KernelFunc *k)
 	const Type *d = op_operand(k->op, 0)->type, *t = k->op->results[0].type;
 	if (!tile_check_f32(k) || !tile_check_layout(k, pool_read(&v)))
 		return false;
-	const char *name = arena_printf(k->arena, "%s_%" PRId64, v.max ? "max" : "average", v.lanes);
+	const char *name = arena_printf(k->arena, "%s%s_%" PRId64, v.tiled ? "tiled_" : "",
+	                                v.max ? "max" : "average", v.lanes);
 	if (!tile_prelude(k) || !window_helper(&v, name))
 		return false;
 	const char *call = arena_printf(
@@ -107,6 +112,11 @@ bool kernel_pool_gradient_emit(KernelFunc *k)
 		{"end_row", window_end(&v, 0, "row", "height", "rows", "first_row")},
 		{"first_column", window_first(&v, 1, "column", "width", "columns")},
 		{"end_column", window_end(&v, 1, "column", "width", "columns", "first_column")},
+		{"clear", v.tiled ? ""
+	                      : arena_printf(k->arena,
+	                                     "memset(to, 0, sizeof *to * (size_t)(height * width "
+	                                     "* %" PRId64 "));",
+	                                     v.lanes)},
 		{"call", call},
 	};
 	return kernel_template(k, "pool_gradient.c", COUNT_OF(keys), keys);

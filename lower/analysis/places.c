@@ -109,6 +109,13 @@ bool op_updates(const Op *op)
 	return op->code == OP_LOOP_UPDATE || op->code == OP_KERNEL_SCATTER;
 }
 
+int op_place_operand(const Op *op)
+{
+	if (op->code == OP_KERNEL_POOL_GRADIENT && op_bool(op, "tiled", false) && op_operand(op, 1))
+		return 1;
+	return op->code == OP_LOOP_APPEND || op_updates(op) ? 0 : -1;
+}
+
 bool update_keeps(const Op *op)
 {
 	const Value *data = op_operand(op, 0);

@@ -44,5 +44,7 @@ const Op *value_slot(const Value *v);
 // Whether the operation changes parts of its first operand, whose bytes the result may have. In
 // front of the plan, too.
 bool op_updates(const Op *op);
+// The operand in whose place an operation other than a nest may compute its result; -1: none.
+int op_place_operand(const Op *op);
 
 #endif

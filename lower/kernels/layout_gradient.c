@@ -137,6 +137,21 @@ static bool pool_read(Op *op, Window *w, int64_t *paddings, bool *even)
 	return true;
 }
 
+// Whether each element of the image lies in one window.
+static bool windows_tile(const Op *op, const Window *w, const int64_t *paddings, bool even)
+{
+	for (int i = 0; i < 2; i++) {
+		const Dim *size = w->size[i], *count = op_operand(op, 0)->type->dims[2 + i];
+		if (!dim_is_const(size) || !dim_is_const(count))
+			return false;
+		if (even ? size->value % count->value
+		         : !dim_is(w->kernel[i], w->stride[i]) ||
+		               count->value * w->stride[i] < size->value + paddings[i])
+			return false;
+	}
+	return true;
+}
+
 bool layout_pool_gradient(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
@@ -161,6 +176,7 @@ bool layout_pool_gradient(Layout *l, Op *op)
 	op_set_attr(kernel, "paddings", attr_ints(c, 2, paddings));
 	op_set_attr(kernel, "adaptive", attr_bool(c, even));
 	op_set_attr(kernel, "exclusive", attr_bool(c, op_bool(op, "exclusive", true)));
+	op_set_attr(kernel, "tiled", attr_bool(c, windows_tile(op, &w, paddings, even)));
 	op_set_attr(kernel, "blocked", attr_bool(c, blocked));
 	if (blocked)
 		blocked_set(l, op, &kernel->results[0]);

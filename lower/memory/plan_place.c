@@ -1,6 +1,6 @@
 // Computing in place: a nest that reads an operand only at the element that it writes takes over
 // the operand's bytes when nobody needs them afterwards; so does an update, which then writes
-// nothing but the new elements. Called by plan.c.
+// nothing but the new elements, and what a maximum's image gets. Called by plan.c.
 #include "lower/analysis/places.h"
 #include "lower/memory/plan.h"
 
@@ -39,7 +39,7 @@ static void op_in_place(Plan *p, Op *op)
 	for (int i = 0; i < op->nresult; i++) {
 		Search s = {p, op, i, NULL};
 		if (op->code != OP_LOOP_NEST)
-			search_try(&s, op_operand(op, 0));
+			search_try(&s, op_operand(op, op_place_operand(op)));
 		else
 			op_walk(op, search_visit, &s);
 		if (!s.found)
@@ -72,6 +72,6 @@ void plan_in_place(Plan *p)
 		plan_slots(p);
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
-			if (op->code == OP_LOOP_NEST || op->code == OP_LOOP_APPEND || op_updates(op))
+			if (op->code == OP_LOOP_NEST || op_place_operand(op) >= 0)
 				op_in_place(p, op);
 }

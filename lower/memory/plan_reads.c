@@ -55,26 +55,23 @@ static bool reads_visit(Op *op, void *arg)
 	return r->only_identity;
 }
 
-// What is appended must not lie in front of where it goes.
-static bool append_reads_in_place(const Plan *p, const Op *op, const Root *r)
+// What an operation other than a nest computes in place of one operand: what else it reads must not
+// lie there.
+static bool place_reads_in_place(const Plan *p, const Op *op, int place, const Root *r)
 {
-	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r;
-}
-
-// An update leaves what it does not replace; but the new elements and the position must not lie in
-// between.
-static bool update_reads_in_place(const Plan *p, const Op *op, const Root *r)
-{
-	return value_root(p, op_operand(op, 0)) == r && value_root(p, op_operand(op, 1)) != r &&
-	       value_root(p, op_operand(op, 2)) != r;
+	for (int i = 0; i < op->noperand; i++) {
+		const Value *v = op_operand(op, i);
+		if (v && (value_root(p, v) == r) != (i == place))
+			return false;
+	}
+	return true;
 }
 
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
-	if (op_updates(op))
-		return update_reads_in_place(p, op, r);
-	if (op->code == OP_LOOP_APPEND)
-		return append_reads_in_place(p, op, r);
+	const int place = op_place_operand(op);
+	if (place >= 0)
+		return place_reads_in_place(p, op, place, r);
 	if (op->code != OP_LOOP_NEST)
 		return false;
 	Reads reads = {p, op, r, op->results[i].type, true};
