@@ -56,6 +56,7 @@ static const Pass passes[] = {
 	{"threads", "C: kernels and nests that several threads share", pass_threads},
 	{"scratch", "memory that kernels work in", pass_scratch},
 	{"state", "what runs store in parameters goes to their end", pass_state},
+	{"updates", "next values of parameters as early as may be", pass_updates},
 	{"plan", "a place in memory for every value", pass_plan},
 	{"positions", "indices from data that are positions as the way there says", pass_positions},
 	{"cuda-epilogues", "CUDA: what calls of libraries do of the epilogue", pass_cuda_epilogues},
@@ -87,7 +88,7 @@ static const Stage stages[] = {
 	{"layout", "layout,winograd,canonicalize,fold,cse,dce"},
 	{"to-loops", "to-loops"},
 	{"fuse", "fuse,fold,dce,hoist,to-loops,split-reductions,hoist-terms,join-axes,split-loops"},
-	{"plan", "flatten,state,dce,threads,scratch,plan,positions"},
+	{"plan", "flatten,state,dce,updates,threads,scratch,plan,positions"},
 	{"schedule", "cuda-epilogues,cuda-forms,check-kernels,cuda-steps,cuda-waits,check-waits"},
 };
 

@@ -24,7 +24,7 @@ SOURCES += lower/kernels/layout_gradient.c
 SOURCES += lower/memory/flatten.c lower/memory/plan.c \
 	lower/memory/plan_branch.c lower/memory/plan_buffer.c lower/memory/plan_live.c lower/memory/plan_pack.c \
 	lower/memory/plan_parallel.c lower/memory/plan_place.c lower/memory/plan_reads.c lower/memory/plan_scale.c lower/memory/plan_slot.c \
-	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c
+	lower/memory/plan_state.c lower/memory/plan_symbolic.c lower/memory/state.c lower/memory/updates.c
 SOURCES += lower/nests/fuse.c lower/nests/fuse_epilogue.c lower/nests/fuse_index.c \
 	lower/nests/fuse_inline.c lower/nests/fuse_join.c lower/nests/fuse_range.c lower/nests/fuse_simplify.c lower/nests/hoist_terms.c lower/nests/join_axes.c \
 	lower/nests/positions.c lower/nests/split_loops.c lower/nests/to_loops.c

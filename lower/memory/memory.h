@@ -6,6 +6,6 @@
 #include "lower/pass/pass.h"
 
 // What each does: the table in lower/pipeline.c.
-PassFunction pass_flatten, pass_state, pass_plan;
+PassFunction pass_flatten, pass_state, pass_updates, pass_plan;
 
 #endif
