@@ -206,10 +206,11 @@ enum {              // OpInfo.traits
 	TRAIT_AXIS_NEW = 1 << 19,   // and it is one of the result, not of operands
 	TRAIT_ONE_BLOCK = 1 << 20,  // CUDA: its kernel is right in one block of threads
 	TRAIT_ROWS = 1 << 21,       // kernel.*: of rows along `axis`, or the last `axes`
-	TRAIT_RETYPES = 1 << 22,    // C: its epilogue may yield any element type
-	TRAIT_SHARES = 1 << 23,     // gives exp(x) / sum(exp(x)) along `axis`
-	TRAIT_BRANCH = 1 << 24,     // one of its regions runs, and gives the results
-	TRAIT_SIZES_OF = 1 << 25    // of operand 0 only the sizes count
+	TRAIT_STORES_ONCE = 1 << 22, // C: its epilogue stores each element once: of any type, or in
+	                             // place of one that it reads there
+	TRAIT_SHARES = 1 << 23,      // gives exp(x) / sum(exp(x)) along `axis`
+	TRAIT_BRANCH = 1 << 24,      // one of its regions runs, and gives the results
+	TRAIT_SIZES_OF = 1 << 25     // of operand 0 only the sizes count
 };
 
 struct OpInfo {

@@ -13,7 +13,7 @@ static const char *const trait_names[] = {
 	"pure",      "terminator", "commutative", "view",   "broadcast",  "primitive",
 	"compare",   "constant",   "cheap",       "steps",  "apart",      "apart_c",
 	"space",     "enlarges",   "repacks",     "rounds", "axis_moves", "axis_new",
-	"one_block", "rows",       "retypes",     "shares", "branch",     "sizes_of"};
+	"one_block", "rows",       "stores_once", "shares", "branch",     "sizes_of"};
 
 // What `kind?` or `kind*` or `kind...` says, and `kind@2` of two axes, `kind@2+` of two or more.
 typedef struct Suffixed {

@@ -98,6 +98,9 @@ bool buffers_meet(const Plan *p, const Buffer *a, const Buffer *b);
 
 // ---- plan_reads.c -------------------------------------------------------------------------------
 
+// Whether the operation has a region for each element, whose loads may be computed in place: a
+// nest, or in C a kernel with an epilogue.
+bool op_reads_by_element(const Plan *p, const Op *op);
 // Whether the operation reads r, at most, at the element of result i that it then writes.
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r);
 

@@ -1,6 +1,7 @@
-// Computing in place: a nest that reads an operand only at the element that it writes takes over
-// the operand's bytes when nobody needs them afterwards; so does an update, which then writes
-// nothing but the new elements, and what a maximum's image gets. Called by plan.c.
+// Computing in place: a nest, or a kernel's epilogue, that reads an operand only at the element
+// that it writes takes over the operand's bytes when nobody needs them afterwards; so does an
+// update, which then writes nothing but the new elements, and what a maximum's image gets. Called
+// by plan.c.
 #include "lower/analysis/places.h"
 #include "lower/memory/plan.h"
 
@@ -38,10 +39,10 @@ static void op_in_place(Plan *p, Op *op)
 {
 	for (int i = 0; i < op->nresult; i++) {
 		Search s = {p, op, i, NULL};
-		if (op->code != OP_LOOP_NEST)
-			search_try(&s, op_operand(op, op_place_operand(op)));
-		else
+		if (op_reads_by_element(p, op))
 			op_walk(op, search_visit, &s);
+		else
+			search_try(&s, op_operand(op, op_place_operand(op)));
 		if (!s.found)
 			continue;
 		Buffer *result = value_buffer(p, &op->results[i]);
@@ -72,6 +73,6 @@ void plan_in_place(Plan *p)
 		plan_slots(p);
 	for (int k = 0; k < p->nblock; k++)
 		for (Op *op = p->blocks[k].block->first; op; op = op->next)
-			if (op->code == OP_LOOP_NEST || op_place_operand(op) >= 0)
+			if (op_reads_by_element(p, op) || op_place_operand(op) >= 0)
 				op_in_place(p, op);
 }

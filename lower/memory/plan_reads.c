@@ -5,23 +5,25 @@
 
 #include <string.h>
 
-// Whether index v is the nest's position along axis i, of size `dim`.
-static bool index_is_position(const Value *v, const Block *body, int i, const Dim *dim)
+// Whether index v is `position`, that along an axis of size `dim`.
+static bool index_is_position(const Value *v, const Value *position, const Dim *dim)
 {
-	if (v == body->args[i])
+	if (v == position)
 		return true;
 	int64_t at;
 	return dim_is(dim, 1) && index_constant(v, &at) && at == 0;
 }
 
+// Of a nest, or of a kernel's epilogue, which has the sum in front of the positions.
 static bool load_at_identity(const Op *load, const Op *nest)
 {
 	const Block *body = region_entry(&nest->regions[0]);
-	int tensor = load->code == OP_LOOP_LOAD ? 0 : 2;
-	if (load->block != body || load->noperand != tensor + 1 + body->narg)
+	const int tensor = load->code == OP_LOOP_LOAD ? 0 : 2;
+	const int first = nest->code == OP_LOOP_NEST ? 0 : 1, rank = body->narg - first;
+	if (load->block != body || load->noperand != tensor + 1 + rank)
 		return false; // in a reduction it may be read again after the element was written
-	for (int i = 0; i < body->narg; i++)
-		if (!index_is_position(op_operand(load, tensor + 1 + i), body, i,
+	for (int i = 0; i < rank; i++)
+		if (!index_is_position(op_operand(load, tensor + 1 + i), body->args[first + i],
 		                       nest->results[0].type->dims[i]))
 			return false;
 	return true;
@@ -67,13 +69,22 @@ static bool place_reads_in_place(const Plan *p, const Op *op, int place, const R
 	return true;
 }
 
+bool op_reads_by_element(const Plan *p, const Op *op)
+{
+	return op->code == OP_LOOP_NEST ||
+	       (!p->parallel && (op->info->traits & TRAIT_STORES_ONCE) && op->regions[0].first);
+}
+
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
 	const int place = op_place_operand(op);
 	if (place >= 0)
 		return place_reads_in_place(p, op, place, r);
-	if (op->code != OP_LOOP_NEST)
+	if (!op_reads_by_element(p, op))
 		return false;
+	for (int k = 0; k < op->noperand; k++)
+		if (op_operand(op, k) && value_root(p, op_operand(op, k)) == r)
+			return false;
 	Reads reads = {p, op, r, op->results[i].type, true};
 	op_walk((Op *)op, reads_visit, &reads); // looks only
 	return reads.only_identity;

@@ -51,7 +51,8 @@ static bool only_read_here(const Value *v, const Op *nest)
 static bool kernel_may_make(const Op *kernel, DType t, const Target *target)
 {
 	const bool half = target && target->half;
-	if (kernel->results[0].type->dtype == t || (!half && (kernel->info->traits & TRAIT_RETYPES)))
+	if (kernel->results[0].type->dtype == t ||
+	    (!half && (kernel->info->traits & TRAIT_STORES_ONCE)))
 		return true;
 	return half && (kernel->info->traits & TRAIT_ROUNDS) && dtype_is_f32_or_half(t);
 }
