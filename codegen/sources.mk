@@ -61,7 +61,7 @@ TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/row_spread.c.in \
 	codegen/c/kernels/row_sum.c.in \
 	codegen/c/kernels/softmax.c.in \
-	codegen/c/kernels/softmax_short.c.in \
+	codegen/c/kernels/softmax_short.c.in codegen/c/kernels/softmax_tail.c.in \
 	codegen/c/kernels/spread_gnu.c.in \
 	codegen/c/kernels/spread_plain.c.in \
 	codegen/c/kernels/unknown.c.in \

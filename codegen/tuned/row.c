@@ -176,8 +176,7 @@ int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys)
 	return ROW_KEYS;
 }
 
-// The lanes folded into the first by halves, each loop with its length known.
-static const char *row_halves(KernelFunc *k, int width, RowSum what)
+const char *row_halves(KernelFunc *k, int width, RowSum what)
 {
 	Text t;
 	text_init(&t, k->arena);

@@ -32,5 +32,7 @@ int row_keys(KernelFunc *k, const RowTexts *t, TemplateKey *keys);
 // A reduction over a row, as a function of the generated code.
 typedef enum RowSum { ROW_MAX, ROW_SUM, ROW_SPREAD } RowSum;
 bool row_helper(KernelFunc *k, RowSum what);
+// The array `lane` of so many folded into its first by halves, each loop with its length known.
+const char *row_halves(KernelFunc *k, int width, RowSum what);
 
 #endif

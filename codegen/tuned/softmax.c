@@ -3,6 +3,7 @@
 #include "codegen/tuned/row.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 // SHORT_ROW: in longer ones the last vector weighs nothing. FEW_VECTORS: rows of so many vectors
 // and less are worked on side by side.
@@ -69,12 +70,69 @@ static bool side_by_side_emit(KernelFunc *k)
 	return kernel_template(k, "softmax_short.c", n, keys);
 }
 
+// Whether a row of known length is no whole number of pairs of vectors: what the
+// helpers do with the rest would take as long as the row.
+static bool rows_have_tails(const KernelFunc *k)
+{
+	const Type *t = k->op->results[0].type;
+	const Dim *last = t->dims[t->rank - 1];
+	return k->target->vector && dim_is_const(last) && last->value > k->target->lanes &&
+	       last->value <= SHORT_ROW && last->value % (2 * k->target->lanes);
+}
+
+// The last vector of a row: of its elements that lie in the one in front of it, too, nothing counts
+// but that a NaN or an infinity is among them.
+static const char *last_vector(KernelFunc *k, int64_t n, const char **behind)
+{
+	const int lanes = k->target->lanes;
+	const int64_t rest = n % lanes;
+	*behind = "";
+	if (!rest)
+		return arena_printf(k->arena, "from[%" PRId64 " + l]", n - lanes);
+	Text t;
+	text_init(&t, k->arena);
+	text_printf(&t, "static const float behind[%d] = {", lanes);
+	for (int i = 0; i < lanes; i++)
+		text_printf(&t, "%s%s", i ? ", " : "", i < lanes - rest ? "-INFINITY" : "0");
+	text_str(&t, "}; // the last vector but what the one in front of it has, too");
+	*behind = t.text;
+	return arena_printf(k->arena, "from[%" PRId64 " + l] + behind[l]", n - lanes);
+}
+
+static bool tails_emit(KernelFunc *k, const RowTexts *x)
+{
+	const Type *t = k->op->results[0].type;
+	const int64_t n = t->dims[t->rank - 1]->value;
+	const int lanes = k->target->lanes;
+	const char *behind, *last = last_vector(k, n, &behind);
+	TemplateKey keys[ROW_KEYS + 10];
+	int count = row_keys(k, x, keys);
+	const TemplateKey own[] = {
+		{"fill", row_fill(k, x, false)},
+		{"each_out", x->each_out},
+		{"exp", "pd_exp_fall"},
+		{"behind", behind},
+		{"last", last},
+		{"lanes", tile_int(k, lanes)},
+		{"whole", tile_int(k, (n - 1) / lanes * lanes)},
+		{"tail", tile_int(k, n - lanes)},
+		{"max_halves", row_halves(k, lanes, ROW_MAX)},
+		{"sum_halves", row_halves(k, lanes, ROW_SUM)},
+	};
+	memcpy(keys + count, own, sizeof own);
+	return kernel_template(k, "softmax_tail.c", count + (int)COUNT_OF(own), keys);
+}
+
 bool kernel_softmax_emit(KernelFunc *k)
 {
 	RowTexts x;
 	if (rows_side_by_side(k))
 		return side_by_side_emit(k);
-	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM) || !row_texts(k, 1, true, &x))
+	if (!tile_prelude(k) || !row_texts(k, 1, true, &x))
+		return false;
+	if (x.there && rows_have_tails(k))
+		return tails_emit(k, &x);
+	if (!row_helper(k, ROW_MAX) || !row_helper(k, ROW_SUM))
 		return false;
 	const char *padded = row_padding(k, &x);
 	TemplateKey keys[ROW_KEYS + 6];
