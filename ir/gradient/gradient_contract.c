@@ -1,7 +1,8 @@
 // Gradients of contractions by contractions, which have kernels: of convolutions, transposed ones
 // and what their filters get, which are each other's gradients; of products of matrices; of
-// pooling. What these cannot say (paddings that only a run tells, vectors) goes by what the
-// operation means.
+// pooling. Filters and right operands come first: then nobody but the operation that makes it reads
+// the image, or the rows, in whose place its own gradient may lie. What these cannot say (paddings
+// that only a run tells, vectors) goes by what the operation means.
 #include "ir/gradient/gradient.h"
 #include "ir/infer/geometry.h"
 
@@ -107,11 +108,11 @@ bool gradient_hook_convolution(GradientJob *g)
 	Value *d = channels_first(&v, gradient_of(g, 0)), *x = op_operand(g->op, 0);
 	const Dim *size[3];
 	sizes_of(&v, x->type, size);
-	if (gradient_wants(g, 0) &&
-	    !conv_give(&v, 0, true, transposed(&v, d, op_operand(g->op, 1), size)))
+	if (gradient_wants(g, 1) &&
+	    !conv_give(&v, 1, false, filter_gradient(&v, channels_first(&v, x), d)))
 		return false;
-	return !gradient_wants(g, 1) ||
-	       conv_give(&v, 1, false, filter_gradient(&v, channels_first(&v, x), d));
+	return !gradient_wants(g, 0) ||
+	       conv_give(&v, 0, true, transposed(&v, d, op_operand(g->op, 1), size));
 }
 
 // Whether a convolution of `image` has the sizes of `result`.
@@ -132,10 +133,10 @@ bool gradient_hook_transposed_convolution(GradientJob *g)
 	if (!conv_read(g, &v) || !convolves_to(&v, g->op->results[0].type, x->type))
 		return gradient_by_meaning(g);
 	Value *d = channels_first(&v, gradient_of(g, 0));
-	if (gradient_wants(g, 0) && !conv_give(&v, 0, true, convolve(&v, d, op_operand(g->op, 1))))
+	if (gradient_wants(g, 1) &&
+	    !conv_give(&v, 1, false, filter_gradient(&v, d, channels_first(&v, x))))
 		return false;
-	return !gradient_wants(g, 1) ||
-	       conv_give(&v, 1, false, filter_gradient(&v, d, channels_first(&v, x)));
+	return !gradient_wants(g, 0) || conv_give(&v, 0, true, convolve(&v, d, op_operand(g->op, 1)));
 }
 
 bool gradient_hook_filter_gradient(GradientJob *g)
@@ -204,15 +205,13 @@ bool gradient_hook_matmul(GradientJob *g)
 		return gradient_by_meaning(g);
 	const bool tx = op_bool(g->op, "transpose_x", false), ty = op_bool(g->op, "transpose_y", false);
 	Value *dx = NULL, *dy = NULL;
+	if (gradient_wants(g, 1)) {
+		const bool rows = y->type->rank == 2 && !tx; // one matrix, for all rows there are
+		Value *left = rows ? as_matrix(b, x) : x, *right = rows ? as_matrix(b, d) : d;
+		dy = ty ? product(b, right, left, true, tx) : product(b, left, right, !tx, false);
+	}
 	if (gradient_wants(g, 0))
 		dx = tx ? product(b, y, d, ty, true) : product(b, d, y, false, !ty);
-	if (gradient_wants(g, 1)) {
-		if (y->type->rank == 2 && !tx) { // one matrix, for all rows there are
-			x = as_matrix(b, x);
-			d = as_matrix(b, d);
-		}
-		dy = ty ? product(b, d, x, true, tx) : product(b, x, d, !tx, false);
-	}
-	return (!gradient_wants(g, 0) || gradient_give(g, 0, dx)) &&
-	       (!gradient_wants(g, 1) || gradient_give(g, 1, dy));
+	return (!gradient_wants(g, 1) || gradient_give(g, 1, dy)) &&
+	       (!gradient_wants(g, 0) || gradient_give(g, 0, dx));
 }
