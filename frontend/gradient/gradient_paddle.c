@@ -21,6 +21,12 @@ static bool is_along_later_axis(const OpJob *j)
 	return job_number(j, "axis", 0) != 0 && !input_var(j, "Axis");
 }
 
+// Rows that are added have no other gradient.
+static bool overwrites(const OpJob *j)
+{
+	return job_number(j, "overwrite", 1) != 0;
+}
+
 // `stands`: where (NULL: always) the row of that name and suffix does. `text`: what the gradient
 // is, where that differs for most programs.
 static const struct {
@@ -38,6 +44,8 @@ static const struct {
 	{"pd_op.cross_entropy_with_softmax_grad", has_soft_label, ".soft", NULL},
 	{"gather_grad", is_along_later_axis, ".along",
      "takes the first slice for all in front of the axis"},
+	{"scatter_grad", overwrites, ".overwrite", NULL},
+	{"pd_op.scatter_grad", overwrites, ".overwrite", NULL},
 	{"where_grad", NULL, "", NULL},
 	{"silu_grad", NULL, "", NULL},
 	{"pd_op.silu_grad", NULL, "", NULL},

@@ -66,12 +66,15 @@ bool define_hook_gather_slope(Builder *b, Op *op, Value **results)
 	int axis;
 	if (!x || !d || !infer_axis(op, op_int(op, "axis", 0), x->rank, &axis))
 		return false;
-	Value *first = op_operand(op, 2), *zero = tensor_number(b, x->dtype, 0);
+	const Dim *dims[MAX_RANK]; // of d_out where an index of no axes leaves the axis there
+	for (int i = 0; i < x->rank; i++)
+		dims[i] = i != axis ? x->dims[i] : d->rank < x->rank ? dim_const(b->ctx, 1) : d->dims[i];
+	Value *first = tensor_reshape(b, op_operand(op, 2), x->rank, dims);
 	for (int i = 0; i < axis; i++)
 		first = tensor_cut(b, first, i, 0, 1);
-	first = tensor_spread(b, first, d->rank, d->dims);
-	Value *none = tensor_spread(b, zero, x->rank, x->dims);
-	Value *const operands[] = {none, op_operand(op, 1), first};
+	first = tensor_spread(b, first, x->rank, dims);
+	Value *none = tensor_spread(b, tensor_number(b, x->dtype, 0), x->rank, x->dims);
+	Value *const operands[] = {none, tensor_flat(b, op_operand(op, 1)), first};
 	results[0] = none && first
 	                 ? build(b, OP_PD_INDEX_ADD, 3, operands, "axis", attr_int(b->ctx, axis), NULL)
 	                 : NULL;
