@@ -280,6 +280,10 @@ static bool sigmoid_cross_entropy_translate(OpJob *j)
 // With decimals, 10 to the power of their number is an attribute of its own.
 static bool round_translate(OpJob *j)
 {
+	const char *in = input_var(j, "x");
+	const Value *x = in ? read_var(j, "x", in) : NULL;
+	if (x && type_is_tensor(x->type) && dtype_is_int(x->type->dtype))
+		return translate_as(j, "pd_op.round.whole");
 	return job_number(j, "decimals", 0) ? translate_as(j, "pd_op.round.decimals")
 	                                    : general_translate(j);
 }
