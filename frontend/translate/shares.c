@@ -1,6 +1,7 @@
-// share_data: a second name of one memory. Values do not change, so the two are one value until an
-// operator writes either; what would read the other behind that is refused.
+// share_data, coalesce_tensor: a second name of one memory. Values do not change, so the two are
+// one value until an operator writes either; what would read the other behind that is refused.
 #include "frontend/job/flow.h"
+#include "frontend/job/general.h"
 #include "frontend/translate/steps.h"
 
 #include <stdint.h>
@@ -97,4 +98,18 @@ bool share_record(OpJob *j)
 		                "'%s' and '%s' are one memory, which is changed before '%s' reads it again",
 		                vars[0], vars[1], d->type);
 	return assign_record(j);
+}
+
+// What coalesce_tensor lays behind one another stays what it is: a parameter that is written behind
+// it would change the tensor of all, and the other way round.
+bool coalesce_record(OpJob *j)
+{
+	const Paddle__BlockDesc *b = j->t->p->blocks[j->t->frame.block];
+	for (size_t i = (size_t)j->t->frame.op + 1; i < b->n_ops; i++)
+		for (size_t s = 0; s < j->desc->n_outputs; s++)
+			for (size_t k = 0; k < j->desc->outputs[s]->n_arguments; k++)
+				if (op_writes(j->t, b->ops[i], j->desc->outputs[s]->arguments[k]))
+					return job_fail(j, "'%s' shares memory with others, and '%s' writes it later",
+					                j->desc->outputs[s]->arguments[k], b->ops[i]->type);
+	return general_record(j);
 }

@@ -410,6 +410,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "full_int_array", .create = int_array_create},
 	{.hook = "assign", .create = assign_create, .record = assign_record},
 	{.hook = "share", .create = assign_create, .record = share_record},
+	{.hook = "coalesce", .record = coalesce_record},
 	{.hook = "array_read", .inputs = array_read_inputs},
 	{.hook = "array_element", .inputs = array_element_inputs},
 	{.hook = "array_slice", .create = array_slice_create},

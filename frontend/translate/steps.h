@@ -9,7 +9,7 @@
 bool translate_as(OpJob *j, const char *type);
 
 OpStep assign_create, assign_record;
-OpStep share_record; // shares.c
+OpStep share_record, coalesce_record; // shares.c
 
 // ---- elementwise.c -----------------------------------------------------------------------------
 OpStep elementwise_inputs, of_whole_inputs, angle_inputs;
