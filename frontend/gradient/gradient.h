@@ -15,7 +15,7 @@ bool gradient_translate(OpJob *j);
 
 // The row of the table that stands for a gradient operator because Paddle computes no derivative,
 // after a warning; NULL: there is none (gradient_paddle.c).
-const char *gradient_of_paddle(const OpJob *j);
+const char *gradient_of_paddle(OpJob *j);
 
 // The variable gets the gradient dv of v (NULL: zero), a tensor or an array. False after a
 // diagnostic.

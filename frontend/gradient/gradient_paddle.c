@@ -5,33 +5,49 @@
 
 #include <string.h>
 
-static bool has_no_scale(const OpJob *j)
+static bool has_no_scale(OpJob *j)
 {
 	return !input_var(j, is_pir(j->desc) ? "scale" : "Scale");
 }
 
-static bool has_soft_label(const OpJob *j)
+static bool has_soft_label(OpJob *j)
 {
 	return job_number(j, "soft_label", 0) && job_number(j, "use_softmax", 1);
 }
 
 // Paddle 3 gives the derivative.
-static bool is_along_later_axis(const OpJob *j)
+static bool is_along_later_axis(OpJob *j)
 {
 	return job_number(j, "axis", 0) != 0 && !input_var(j, "Axis");
 }
 
 // Rows that are added have no other gradient.
-static bool overwrites(const OpJob *j)
+static bool overwrites(OpJob *j)
 {
 	return job_number(j, "overwrite", 1) != 0;
+}
+
+// Its kernel takes the operand of more axes first.
+static bool has_fewer_axes(OpJob *j)
+{
+	const char *slots[] = {is_pir(j->desc) ? "grad_x@GRAD" : "DDX",
+	                       is_pir(j->desc) ? "grad_y@GRAD" : "DDY"};
+	int rank[2];
+	for (int i = 0; i < 2; i++) {
+		const char *var = input_var(j, slots[i]);
+		const Value *v = var ? read_var(j, slots[i], var) : NULL;
+		if (!v || !type_is_tensor(v->type))
+			return false;
+		rank[i] = v->type->rank;
+	}
+	return rank[0] < rank[1];
 }
 
 // `stands`: where (NULL: always) the row of that name and suffix does. `text`: what the gradient
 // is, where that differs for most programs.
 static const struct {
 	const char *type;
-	bool (*stands)(const OpJob *j);
+	bool (*stands)(OpJob *j);
 	const char *suffix, *text;
 } rows[] = {
 	{"group_norm_grad", has_no_scale, ".unscaled", "leaves the groups' means aside"},
@@ -46,6 +62,8 @@ static const struct {
      "takes the first slice for all in front of the axis"},
 	{"scatter_grad", overwrites, ".overwrite", NULL},
 	{"pd_op.scatter_grad", overwrites, ".overwrite", NULL},
+	{"elementwise_sub_grad_grad", has_fewer_axes, ".fewer", "changes its sign"},
+	{"pd_op.subtract_double_grad", has_fewer_axes, ".fewer", "changes its sign"},
 	{"where_grad", NULL, "", NULL},
 	{"silu_grad", NULL, "", NULL},
 	{"pd_op.silu_grad", NULL, "", NULL},
@@ -55,7 +73,7 @@ static const struct {
 	{"pd_op.celu_grad", NULL, "", NULL},
 };
 
-const char *gradient_of_paddle(const OpJob *j)
+const char *gradient_of_paddle(OpJob *j)
 {
 	Context *c = j->t->c;
 	for (size_t i = 0; i < COUNT_OF(rows); i++) {
