@@ -180,7 +180,7 @@ static Span pool_span(Builder *b, const Window *w, int i, const Dim *out, Value 
 	} else {
 		s.start = index_sub(b, index_times(b, at, w->stride[i]), index_dim(b, w->before[i]));
 		s.below = !dim_is(w->before[i], 0);
-		if (ceil || window_overhangs(w, i))
+		if (ceil || w->counted || window_overhangs(w, i))
 			s.end = index_dim(b, w->size[i]);
 	}
 	return s;

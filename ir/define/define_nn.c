@@ -67,11 +67,27 @@ static Value *shaped_like(Builder *b, Value *x, const Type *t)
 	return tensor_reshape(b, x, t->rank, t->dims);
 }
 
+// A vector that is transposed, as a matrix: a column on the left, a row on the right.
+static Value *vector_turned(Builder *b, Value *v, bool left)
+{
+	const Dim *one = dim_const(b->ctx, 1), *n = v->type->dims[0];
+	const Dim *shape[] = {left ? n : one, left ? one : n};
+	return tensor_reshape(b, v, 2, shape);
+}
+
 bool define_hook_scaled_matmul(Builder *b, Op *op, Value **results)
 {
-	Value *product = matmul_of(b, op_operand(op, 0), op_operand(op, 1),
-	                           op_bool(op, "transpose_x", false),
-	                           op_bool(op, "transpose_y", false));
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	bool tx = op_bool(op, "transpose_x", false), ty = op_bool(op, "transpose_y", false);
+	if (tx && x->type->rank == 1) {
+		x = vector_turned(b, x, true);
+		tx = false;
+	}
+	if (ty && y->type->rank == 1) {
+		y = vector_turned(b, y, false);
+		ty = false;
+	}
+	Value *product = shaped_like(b, matmul_of(b, x, y, tx, ty), op->results[0].type);
 	results[0] = times_number(b, product, op_float(op, "alpha", 1));
 	return results[0] != NULL;
 }

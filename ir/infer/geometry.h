@@ -40,6 +40,7 @@ typedef struct Window {
 	int64_t stride[3], dilation[3];
 	bool adaptive; // pooling: windows share the image out evenly
 	bool whole;    // pooling: one window that covers everything
+	bool counted;  // pooling: as many windows as a kernel is long
 } Window;
 
 // The convolution over n axes, or the transposed one.

@@ -205,6 +205,9 @@ bool infer_hook_interp(Op *op)
 	Resize r;
 	const Dim *shape[MAX_RANK];
 	format_resolve(op);
+	// Paddle knows one word for channels that come first, NCHW.
+	if (op->code == OP_PD_TRILINEAR_INTERP && op_enum(op, "data_format") == DATA_FORMAT_NCDHW)
+		op_set_attr(op, "data_format", attr_str(op->ctx, "NDHWC"));
 	if (!resize_of_interp(op, &r))
 		return false;
 	const Type *x = op_operand(op, 0)->type;

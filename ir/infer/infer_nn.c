@@ -118,8 +118,9 @@ static const Dim *pool_count(const Op *op, const Window *w, int i)
 {
 	if (w->whole)
 		return dim_const(op->ctx, 1);
-	return w->adaptive ? w->kernel[i]
-	                   : window_count_checked(op->ctx, w, i, op_bool(op, "ceil_mode", false));
+	return w->adaptive || w->counted
+	           ? w->kernel[i]
+	           : window_count_checked(op->ctx, w, i, op_bool(op, "ceil_mode", false));
 }
 
 static bool pool_shape(Op *op, const Dim **shape)

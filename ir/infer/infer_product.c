@@ -46,6 +46,39 @@ bool infer_hook_matmul(Op *op)
 	                     op_bool(op, "transpose_y", false));
 }
 
+// The vector that operand i is, transposed, is a matrix: a column on the left, a row on the right.
+static const Type *matrix_of_vector(Op *op, int i, const Type *t, bool turned)
+{
+	if (t->rank != 1 || !turned)
+		return t;
+	const Dim *one = dim_const(op->ctx, 1), *n = t->dims[0];
+	const Dim *shape[] = {i ? one : n, i ? n : one};
+	return type_tensor(op->ctx, t->dtype, 2, shape, 0);
+}
+
+// A transposed vector of one element leaves no axis behind.
+bool infer_hook_scaled_matmul(Op *op)
+{
+	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
+	if (!x || !y)
+		return false;
+	const bool tx = op_bool(op, "transpose_x", false), ty = op_bool(op, "transpose_y", false);
+	const bool left = x->rank == 1 && tx, right = y->rank == 1 && ty;
+	if ((left && !dim_is_const(x->dims[0])) || (right && !dim_is_const(y->dims[0])))
+		return op_error(op, "a transposed vector must have a size that is known");
+	if (!matmul_result(op, matrix_of_vector(op, 0, x, tx), matrix_of_vector(op, 1, y, ty),
+	                   tx && !left, ty && !right))
+		return false;
+	const Type *out = op->results[0].type;
+	const Dim *shape[MAX_RANK];
+	int rank = 0;
+	for (int d = 0; d < out->rank; d++)
+		if (!(left && dim_is(x->dims[0], 1) && d == out->rank - 2 + (y->rank == 1 && !ty)) &&
+		    !(right && dim_is(y->dims[0], 1) && d == out->rank - 1))
+			shape[rank++] = out->dims[d];
+	return infer_result_shape(op, 0, out->dtype, rank, shape);
+}
+
 bool infer_hook_integer_matmul(Op *op)
 {
 	return infer_exact(op, infer_hook_matmul(op));

@@ -166,7 +166,13 @@ bool window_of_pool(Op *op, Window *w)
 	}
 	if (op_info_attr(op->info, "size") && op_dims(op, "size", w->size, 3) != w->n)
 		return op_error(op, "'size' needs %d values", w->n); // operand 0 is not the image
-	return kernel_of_pool(op, w) && window_paddings(op, w);
+	if (!kernel_of_pool(op, w) || !window_paddings(op, w))
+		return false;
+	// Paddle's kernel of a maximum without indices takes windows of a kernel, a stride apart.
+	w->counted = w->adaptive && op_info_attr(op->info, "pooling_type") &&
+	             op_enum(op, "pooling_type") == POOL_MAX;
+	w->adaptive &= !w->counted;
+	return true;
 }
 
 bool window_overhangs(const Window *w, int i)
