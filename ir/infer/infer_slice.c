@@ -46,16 +46,19 @@ static const Dim *slice_bound(Context *c, const Dim *v, const Dim *size)
 	return dim_min(c, v, size);
 }
 
-// The start of a walk downwards, at most the last position; its end, at least -1.
-static const Dim *slice_top(Context *c, const Dim *v, const Dim *size)
+// The start of a walk downwards, at most the last position. One in front of the first is the first,
+// or with `from_end`, as in Python, nowhere.
+static const Dim *slice_top(const Op *op, const Dim *v, const Dim *size)
 {
+	Context *c = op->ctx;
 	const Dim *last = dim_sub(c, size, dim_const(c, 1));
+	const Dim *least = dim_const(c, op_bool(op, "from_end", false) ? -1 : 0);
 	if (dim_is_const(v) && v->value < 0)
-		return dim_max(c, dim_add(c, v, size), dim_const(c, -1));
+		return dim_max(c, dim_add(c, v, size), least);
 	if (!dim_is_const(v) && is_inside(c, dim_add(c, v, dim_const(c, 1)), size))
 		return v;
 	if (!dim_is_const(v) && may_be_negative(v))
-		return dim_max(c, dim_min(c, from_the_end(c, v, size, 0), last), dim_const(c, -1));
+		return dim_max(c, dim_min(c, from_the_end(c, v, size, 0), last), least);
 	return dim_is_const(v) && v->value >= TO_THE_END ? last : dim_min(c, v, last);
 }
 
@@ -103,7 +106,7 @@ static bool extent_axis(const Op *op, Extent *e, int d, const Dim *size, const D
 		bool bound = is_inside(c, dim_add(c, end, dim_const(c, 1)), size);
 		if (!dim_is_const(end) && !bound && may_be_negative(end))
 			return op_error(op, "a walk down to %s, which may be negative", dim_text(c, end));
-		e->start[d] = slice_top(c, start, size);
+		e->start[d] = slice_top(op, start, size);
 		e->count[d] = steps_between(c, slice_bottom(op, end, size), e->start[d],
 		                            dim_const(c, -step));
 	}
