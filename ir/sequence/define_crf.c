@@ -7,8 +7,8 @@
 // Rows with LoD, or [sequences x steps x labels] with lengths.
 typedef struct Chain {
 	Value *x, *w, *lod, *lengths;
-	int64_t start, stop, first;       // rows of w: of first and of last labels (-1: none), of what
-	                                  // follows label 0
+	const Dim *start, *stop;          // rows of w: of first and of last labels (NULL: none)
+	int64_t first;                    // of what follows label 0
 	const Dim *count, *most, *labels; // sequences; no one has more steps
 	DType t;
 } Chain;
@@ -21,7 +21,8 @@ static bool chain_open(Chain *k, Builder *b, Op *op, Value *lengths, Value *lod)
 		return w && op_error(op, "weights of %d axes without LoD or lengths", x->rank);
 	*k = (Chain){.x = op_operand(op, 0),
 	             .w = op_operand(op, 1),
-	             .stop = 1,
+	             .start = dim_const(b->ctx, 0),
+	             .stop = dim_const(b->ctx, 1),
 	             .first = 2,
 	             .most = x->dims[x->rank - 2],
 	             .labels = x->dims[x->rank - 1],
@@ -63,10 +64,10 @@ static Value *at_step(Builder *b, const Chain *k, Value *from, Value *i, Value *
 }
 
 // Element `column` of a row of w; 0 where there is no such row.
-static Value *edge_weight(Builder *b, const Chain *k, int64_t row, Value *column)
+static Value *edge_weight(Builder *b, const Chain *k, const Dim *row, Value *column)
 {
-	Value *at[] = {index_const(b, row), column};
-	return row < 0 ? build_scalar_f(b, k->t, 0) : load(b, k->w, at);
+	Value *at[] = {row ? index_dim(b, row) : NULL, column};
+	return row ? load(b, k->w, at) : build_scalar_f(b, k->t, 0);
 }
 
 static Value *label_weight(Builder *b, const Chain *k, Value *i, Value *t, Value *label)
@@ -316,16 +317,22 @@ bool infer_hook_viterbi_decode(Op *op)
 	       infer_result_shape(op, 1, DT_I64, 2, dims);
 }
 
+// Label `back` from the end of those that there are; where there are fewer, the first.
+static const Dim *label_from_end(Context *c, const Chain *k, int64_t back)
+{
+	return dim_max(c, dim_sub(c, k->labels, dim_const(c, back)), dim_const(c, 0));
+}
+
 bool define_hook_viterbi_decode(Builder *b, Op *op, Value **results)
 {
 	Chain k;
 	bool tags = op_bool(op, "include_bos_eos_tag", true);
 	if (!chain_open(&k, b, op, op_operand(op, 2), NULL) || !weights_fit(op, &k, 0))
 		return false;
-	if (tags && (!dim_is_const(k.labels) || k.labels->value < 2))
-		return op_error(op, "the number of labels is not known, or under 2");
-	k.start = tags ? k.labels->value - 1 : -1;
-	k.stop = tags ? k.labels->value - 2 : -1;
+	if (tags && dim_is_const(k.labels) && k.labels->value < 2)
+		return op_error(op, "tags need 2 labels");
+	k.start = tags ? label_from_end(b->ctx, &k, 1) : NULL;
+	k.stop = tags ? label_from_end(b->ctx, &k, 2) : NULL;
 	k.first = 0;
 	const Type *out = op->results[1].type;
 	if (!bind_size(b, longest(b, &k), out->dims[1]))
