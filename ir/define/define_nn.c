@@ -75,9 +75,57 @@ static Value *vector_turned(Builder *b, Value *v, bool left)
 	return tensor_reshape(b, v, 2, shape);
 }
 
+// Axes `axis` and the next one change places.
+static Value *neighbours_swapped(Builder *b, Value *v, int axis)
+{
+	int64_t order[MAX_RANK];
+	if (!v)
+		return NULL;
+	for (int d = 0; d < v->type->rank; d++)
+		order[d] = d == axis ? d + 1 : d == axis + 1 ? axis : d;
+	return tensor_transpose(b, v, v->type->rank, order);
+}
+
+// The last axis, or the one before it, as `heads` shares, the heads in front of the matrix.
+static Value *heads_apart(Builder *b, Value *v, int64_t heads, bool last)
+{
+	const int n = v->type->rank, axis = last ? n - 1 : n - 2;
+	const Dim *shape[MAX_RANK], *h = dim_const(b->ctx, heads);
+	memcpy(shape, v->type->dims, sizeof *shape * (size_t)n);
+	shape[n] = shape[n - 1];
+	shape[axis + 1] = dim_div(b->ctx, v->type->dims[axis], h);
+	shape[axis] = h;
+	Value *split = tensor_reshape(b, v, n + 1, shape);
+	return last ? neighbours_swapped(b, split, n - 2) : split;
+}
+
+// Products of shares of x, beside each other.
+static Value *product_of_heads(Builder *b, Op *op, int64_t heads)
+{
+	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	const int nx = x->type->rank, ny = y->type->rank;
+	if (op_bool(op, "transpose_x", false))
+		x = neighbours_swapped(b, x, nx - 2);
+	if (op_bool(op, "transpose_y", false))
+		y = neighbours_swapped(b, y, ny - 2);
+	if (!x || !y)
+		return NULL;
+	const bool whole = y->type->dims[ny - 2]->value == x->type->dims[nx - 1]->value;
+	x = heads_apart(b, x, heads, true);
+	y = heads_apart(b, y, heads, !whole);
+	Value *product = matmul_of(b, x, y, false, false);
+	return product ? neighbours_swapped(b, product, product->type->rank - 3) : NULL;
+}
+
 bool define_hook_scaled_matmul(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *y = op_operand(op, 1);
+	const int64_t heads = op_int(op, "head_number", 1);
+	if (heads > 1) {
+		Value *beside = shaped_like(b, product_of_heads(b, op, heads), op->results[0].type);
+		results[0] = times_number(b, beside, op_float(op, "alpha", 1));
+		return results[0] != NULL;
+	}
 	bool tx = op_bool(op, "transpose_x", false), ty = op_bool(op, "transpose_y", false);
 	if (tx && x->type->rank == 1) {
 		x = vector_turned(b, x, true);

@@ -56,27 +56,71 @@ static const Type *matrix_of_vector(Op *op, int i, const Type *t, bool turned)
 	return type_tensor(op->ctx, t->dtype, 2, shape, 0);
 }
 
-// A transposed vector of one element leaves no axis behind.
+// Whether the operands are matrices, whose product has an axis for the heads.
+static bool are_matrices(const Type *x, const Type *y)
+{
+	return x->rank > 1 && y->rank > 1 && x->rank < MAX_RANK && y->rank < MAX_RANK;
+}
+
+// Products of shares of the columns of x, beside each other.
+static bool heads_result(Op *op, const Type *x, const Type *y, bool tx, bool ty)
+{
+	Context *c = op->ctx;
+	const int64_t heads = op_int(op, "head_number", 1);
+	const Dim *shape[MAX_RANK], *h = dim_const(c, heads);
+	int rank = 0;
+	if (heads < 1 || !are_matrices(x, y) || x->dtype != y->dtype)
+		return op_error(op, "a product of %lld heads needs two matrices", (long long)heads);
+	const Dim *k = matrix_dim(x, tx), *rows = matrix_dim(y, !ty), *n = matrix_dim(y, ty);
+	if (!dim_is_const(k) || !dim_is_const(rows) || !dim_is_const(n) || k->value % heads)
+		return op_error(op, "the sizes of heads must be known, and share the columns of x evenly");
+	const bool whole = rows->value == k->value; // y has a row for each column of x
+	if (!whole && (rows->value != k->value / heads || n->value % heads))
+		return op_error(op, "rows of y that are neither the columns of x nor those of a head");
+	if (!infer_broadcast(op, x->rank - 2, x->dims, y->rank - 2, y->dims, &rank, shape))
+		return false;
+	shape[rank++] = matrix_dim(x, !tx);
+	shape[rank++] = whole ? dim_mul(c, n, h) : n;
+	return infer_result_shape(op, 0, x->dtype, rank, shape);
+}
+
+// Whether a vector is turned into a matrix, and then whether it leaves no axis of that behind.
+static bool is_turned(const Type *t, bool turned)
+{
+	return t->rank == 1 && turned;
+}
+
+static bool leaves_none(const Type *t, bool turned)
+{
+	return is_turned(t, turned) && dim_is(t->dims[0], 1);
+}
+
+// The result of a product of matrices without the axes that vectors of one element leave behind.
+static bool turned_result(Op *op, const Type *x, const Type *y, bool tx, bool ty)
+{
+	const Type *out = op->results[0].type;
+	const Dim *shape[MAX_RANK];
+	int rank = 0, row = out->rank - 2 + (y->rank == 1 && !ty), column = out->rank - 1;
+	for (int d = 0; d < out->rank; d++)
+		if (!(leaves_none(x, tx) && d == row) && !(leaves_none(y, ty) && d == column))
+			shape[rank++] = out->dims[d];
+	return infer_result_shape(op, 0, out->dtype, rank, shape);
+}
+
 bool infer_hook_scaled_matmul(Op *op)
 {
 	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
 	if (!x || !y)
 		return false;
 	const bool tx = op_bool(op, "transpose_x", false), ty = op_bool(op, "transpose_y", false);
-	const bool left = x->rank == 1 && tx, right = y->rank == 1 && ty;
+	if (op_int(op, "head_number", 1) != 1)
+		return heads_result(op, x, y, tx, ty);
+	const bool left = is_turned(x, tx), right = is_turned(y, ty);
 	if ((left && !dim_is_const(x->dims[0])) || (right && !dim_is_const(y->dims[0])))
 		return op_error(op, "a transposed vector must have a size that is known");
-	if (!matmul_result(op, matrix_of_vector(op, 0, x, tx), matrix_of_vector(op, 1, y, ty),
-	                   tx && !left, ty && !right))
-		return false;
-	const Type *out = op->results[0].type;
-	const Dim *shape[MAX_RANK];
-	int rank = 0;
-	for (int d = 0; d < out->rank; d++)
-		if (!(left && dim_is(x->dims[0], 1) && d == out->rank - 2 + (y->rank == 1 && !ty)) &&
-		    !(right && dim_is(y->dims[0], 1) && d == out->rank - 1))
-			shape[rank++] = out->dims[d];
-	return infer_result_shape(op, 0, out->dtype, rank, shape);
+	return matmul_result(op, matrix_of_vector(op, 0, x, tx), matrix_of_vector(op, 1, y, ty),
+	                     tx && !left, ty && !right) &&
+	       turned_result(op, x, y, tx, ty);
 }
 
 bool infer_hook_integer_matmul(Op *op)
