@@ -10,6 +10,7 @@ typedef struct PoolGradient {
 	int64_t kernel[2], stride[2], pad[2];
 	int64_t lanes; // 1: plain images
 	bool adaptive, exclusive, tiled, max;
+	bool finds; // the maxima again
 } PoolGradient;
 
 static bool pool_read(PoolGradient *v)
@@ -21,6 +22,7 @@ static bool pool_read(PoolGradient *v)
 	v->exclusive = op_bool(op, "exclusive", true) || v->adaptive;
 	v->tiled = op_bool(op, "tiled", false);
 	v->max = op->noperand > 1 && op_operand(op, 1);
+	v->finds = v->max && !op_operand(op, 2);
 	v->lanes = op_bool(op, "blocked", false) ? v->k->target->lanes : 1;
 	if (!kernel || kernel->n != 2 || op_ints(op, "strides", v->stride, 2) != 2 ||
 	    op_ints(op, "paddings", v->pad, 2) != 2 || rank != (v->lanes > 1 ? 5 : 4))
@@ -47,6 +49,22 @@ static const char *count_text(const PoolGradient *v)
 	                    v->pad[1], v->pad[1], v->pad[0], v->pad[0]);
 }
 
+// The maximum of the window, in the order in which pool2d compares.
+static const char *find_text(KernelFunc *k, int64_t lanes)
+{
+	return arena_printf(k->arena,
+	                    "float most[%" PRId64 "];\n"
+	                    "for (int c = 0; c < %" PRId64 "; c++)\n"
+	                    "\tmost[c] = -INFINITY;\n"
+	                    "for (int64_t y = top; y < bottom; y++)\n"
+	                    "\tfor (int64_t i = left; i < right; i++) {\n"
+	                    "\t\tconst float *of = image + (y * width + i) * %" PRId64 ";\n"
+	                    "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n"
+	                    "\t\t\tmost[c] = most[c] > of[c] ? most[c] : of[c];\n"
+	                    "\t}",
+	                    lanes, lanes, lanes, lanes);
+}
+
 static bool window_helper(const PoolGradient *v, const char *name)
 {
 	KernelFunc *k = v->k;
@@ -55,7 +73,10 @@ static bool window_helper(const PoolGradient *v, const char *name)
 		{"what", v->max ? "a maximum: to the first that it is" : "an average"},
 		{"name", name},
 		{"lanes", tile_int(k, v->lanes)},
-		{"operands", v->max ? "const float *image, const float *most" : "const float count"},
+		{"operands", !v->max    ? "const float count"
+	                 : v->finds ? "const float *image"
+	                            : "const float *image, const float *most"},
+		{"find", v->finds ? find_text(k, v->lanes) : ""},
 		{"by", v->max ? "" : " / count"},
 		{"give", v->max ? arena_printf(k->arena,
 	                                   "const bool first = image[at + c] == most[c];\n"
@@ -92,15 +113,18 @@ bool kernel_pool_gradient_emit(KernelFunc *k)
 	if (!tile_check_f32(k) || !tile_check_layout(k, pool_read(&v)))
 		return false;
 	const char *name = arena_printf(k->arena, "%s%s_%" PRId64, v.tiled ? "tiled_" : "",
-	                                v.max ? "max" : "average", v.lanes);
+	                                v.finds ? "max_found"
+	                                : v.max ? "max"
+	                                        : "average",
+	                                v.lanes);
 	if (!tile_prelude(k) || !window_helper(&v, name))
 		return false;
 	const char *call = arena_printf(
 		k->arena, "%s%spool_window_%s(top, bottom, left, right, width, d + at, %s, to);",
 		v.max ? "" : count_text(&v), v.max ? "" : "\n", name,
-		v.max
-			? arena_printf(k->arena, "x + plane * height * width * %" PRId64 ", most + at", v.lanes)
-			: "count");
+		v.max ? arena_printf(k->arena, "x + plane * height * width * %" PRId64 "%s", v.lanes,
+	                         v.finds ? "" : ", most + at")
+			  : "count");
 	const TemplateKey keys[] = {
 		{"height", kernel_dim(k, t->dims[2])},
 		{"width", kernel_dim(k, t->dims[3])},

@@ -2,6 +2,7 @@
 // are in double and rounded once.
 #include "ir/interp/hooks.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- filters ------------------------------------------------------------------------------------
@@ -127,6 +128,18 @@ static void window_gives(const Windows *w, int64_t b, const float *x, float most
 		}
 }
 
+// The maximum of a window, as pool2d finds it.
+static float window_most(const Windows *w, int64_t b, const float *x)
+{
+	float most = -INFINITY;
+	for (int64_t y = w[0].low; y < w[0].high; y++)
+		for (int64_t i = w[1].low; i < w[1].high; i++) {
+			const float v = x[(y * w[1].size + i) * b];
+			most = most > v ? most : v;
+		}
+	return most;
+}
+
 // All windows of one channel of an image, `b` elements from each other.
 static void plane_gives(const Op *op, Windows *w, int64_t b, const float *d, const float *x,
                         const float *most, double *to)
@@ -142,7 +155,7 @@ static void plane_gives(const Op *op, Windows *w, int64_t b, const float *d, con
 			if (!x)
 				share /= (double)(window_length(&w[0], exclusive) *
 				                  window_length(&w[1], exclusive));
-			window_gives(w, b, x, x ? most[at] : 0, share, to);
+			window_gives(w, b, x, !x ? 0 : most ? most[at] : window_most(w, b, x), share, to);
 		}
 }
 
@@ -175,7 +188,7 @@ static void planes_give(Interp *in, const Op *op, Windows *w, const Tensor *d, c
 		for (int64_t c = 0; c < b; c++)
 			plane_gives(op, w, b, (const float *)d->data + plane * count + c,
 			            x ? (const float *)x->data + plane * size + c : NULL,
-			            x ? (const float *)most->data + plane * count + c : NULL, sums + c);
+			            most ? (const float *)most->data + plane * count + c : NULL, sums + c);
 		for (int64_t i = 0; i < size; i++)
 			to[plane * size + i] = (float)sums[i];
 	}
@@ -185,10 +198,10 @@ bool interpret_hook_kernel_pool_gradient(Interp *in, Op *op)
 {
 	const bool max = op->noperand > 1 && op_operand(op, 1);
 	const Tensor *d = interp_operand(in, op, 0), *x = max ? interp_operand(in, op, 1) : NULL,
-				 *most = max ? interp_operand(in, op, 2) : NULL;
+				 *most = op_operand(op, 2) ? interp_operand(in, op, 2) : NULL;
 	Tensor *out = interp_result(in, op, 0);
 	Windows w[2];
-	if (!d || !out || (max && (!x || !most)) || !interp_check_f32(in, op, d) ||
+	if (!d || !out || (max && !x) || (op_operand(op, 2) && !most) || !interp_check_f32(in, op, d) ||
 	    !windows_read(in, op, d, out, w))
 		return false;
 	planes_give(in, op, w, d, x, most, out);

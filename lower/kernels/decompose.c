@@ -208,10 +208,10 @@ static bool takes_apart(const PassContext *p, const Op *op)
 static bool op_take_apart(Op *op)
 {
 	Builder b = builder_before(op);
-	Value *result = NULL;
-	if (!op_functions(op)->define(&b, op, &result))
+	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
+	if (!op_functions(op)->define(&b, op, results))
 		return false;
-	op_replace(op, &result);
+	op_replace(op, results);
 	return true;
 }
 
@@ -219,7 +219,7 @@ static bool region_decompose(PassContext *p, Region *r)
 {
 	for (Block *block = r->first; block; block = block->next) {
 		for (Op *op = block->first, *next; op; op = next) {
-			if (op->nresult == 1 && takes_apart(p, op)) {
+			if (takes_apart(p, op)) {
 				// What comes out may be one of these again.
 				Op *before = op->prev;
 				if (!op_take_apart(op))

@@ -96,17 +96,30 @@ bool format_is_nchw(const Op *op)
 	return format == DATA_FORMAT_NCHW || format == DATA_FORMAT_ANYLAYOUT;
 }
 
-// Axes that an INTS attribute names, of a tensor of rank 4, are all 2 or 3.
-static bool axes_are_space(const Op *op, const char *name)
+// Axes that an INTS attribute names, of a tensor of rank 4, as bits; 0: it names none.
+static unsigned axes_named(const Op *op, const char *name)
 {
 	int64_t axes[MAX_RANK];
+	unsigned named = 0;
 	int n = op_numbers(op, name, axes, MAX_RANK);
-	for (int i = 0; i < n; i++) {
-		int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
-		if (axis != 2 && axis != 3)
-			return false;
-	}
-	return n > 0;
+	for (int i = 0; i < n; i++)
+		named |= 1u << (axes[i] < 0 ? axes[i] + 4 : axes[i]);
+	return named;
+}
+
+enum { IMAGES = 1, SPACE = 4 | 8 };
+
+static bool axes_are_space(const Op *op, const char *name)
+{
+	const unsigned named = axes_named(op, name);
+	return named && !(named & ~(unsigned)SPACE);
+}
+
+// A reduction that leaves the channels apart.
+static bool axes_spare_channels(const Op *op)
+{
+	const unsigned named = axes_named(op, "axis");
+	return named && !(named & ~(unsigned)(IMAGES | SPACE));
 }
 
 static bool pads_space_only(const Op *op)
@@ -115,7 +128,7 @@ static bool pads_space_only(const Op *op)
 	return op_numbers(op, "paddings", p, 8) == 8 && !p[0] && !p[1] && !p[2] && !p[3];
 }
 
-// Axes 2 and 3 are all that it changes, as its attributes say.
+// Axes 2 and 3 are all that it changes, of a reduction also 0, as its attributes say.
 static bool op_is_spatial(const Op *op)
 {
 	int64_t dropped[MAX_RANK];
@@ -128,7 +141,8 @@ static bool op_is_spatial(const Op *op)
 	if (op_info_attr(op->info, "axes"))
 		return axes_are_space(op, "axes") &&
 		       op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
-	return axes_are_space(op, "axis") && !op_bool(op, "reduce_all", false);
+	return (op->info->kind == KIND_REDUCE ? axes_spare_channels(op) : axes_are_space(op, "axis")) &&
+	       !op_bool(op, "reduce_all", false);
 }
 
 // Attributes that count axes from the end, or list all of them, see one axis more.
@@ -151,7 +165,7 @@ static void fix_axes(Op *op)
 }
 
 // A reduction that drops its axes: keep them in blocked form, then [N x C/b x 1 x 1 x b] to [N x
-// C].
+// C], or that of one image, the sum of all, to [C].
 static bool reduce_to_matrix(Layout *l, Op *op, Value *form);
 
 bool pool_wants_blocks(const Layout *l, Op *op)
@@ -213,11 +227,11 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 static bool reduce_to_matrix(Layout *l, Op *op, Value *form)
 {
 	Context *c = l->ctx;
-	int64_t axes[MAX_RANK];
-	if (op_numbers(op, "axis", axes, MAX_RANK) != 2)
+	const unsigned axes = axes_named(op, "axis");
+	if ((axes & SPACE) != SPACE)
 		return false;
-	const Dim *one = dim_const(c, 1);
-	const Dim *dims[5] = {form->type->dims[0], form->type->dims[1], one, one, form->type->dims[4]};
+	const Dim *one = dim_const(c, 1), *images = axes & IMAGES ? one : form->type->dims[0];
+	const Dim *dims[5] = {images, form->type->dims[1], one, one, form->type->dims[4]};
 	Op *copy = op_rebuild(op, type_tensor(c, op->results[0].type->dtype, 5, dims, 0), 1, &form);
 	fix_axes(copy);
 	op_set_attr(copy, "keepdim", attr_bool(c, true));

@@ -152,6 +152,22 @@ static bool windows_tile(const Op *op, const Window *w, const int64_t *paddings,
 	return true;
 }
 
+// Whether a pooling with the words of its gradient made the maxima of this image.
+static bool makes_maxima(const Op *gradient)
+{
+	static const char *const words[] = {"kernel_size",       "strides",        "paddings",
+	                                    "ceil_mode",         "global_pooling", "adaptive",
+	                                    "padding_algorithm", "pooling_type"};
+	const Op *pool = op_operand(gradient, 2) ? op_operand(gradient, 2)->def : NULL;
+	if (!pool || pool->code != OP_PD_POOL2D || channels_last(pool) ||
+	    op_operand(pool, 0) != op_operand(gradient, 1))
+		return false;
+	for (size_t i = 0; i < COUNT_OF(words); i++)
+		if (op_attr(pool, words[i]) != op_attr(gradient, words[i]))
+			return false;
+	return true;
+}
+
 bool layout_pool_gradient(Layout *l, Op *op)
 {
 	Context *c = l->ctx;
@@ -162,21 +178,23 @@ bool layout_pool_gradient(Layout *l, Op *op)
 	if (!target_has(l->target, OP_KERNEL_POOL_GRADIENT) || op->code != OP_PD_POOL2D_GRADIENT ||
 	    t->dtype != DT_F32 || t->rank != 4 || !pool_read(op, &w, paddings, &even))
 		return false;
-	const bool blocked = reads_blocks(l, op);
+	const bool blocked = reads_blocks(l, op), tiled = windows_tile(op, &w, paddings, even);
+	// What a window reads to find its maximum is what it writes: nobody need keep the maxima.
+	const int noperand = tiled && makes_maxima(op) ? 2 : op->noperand;
 	Value *operands[3];
-	for (int i = 0; i < op->noperand; i++) {
+	for (int i = 0; i < noperand; i++) {
 		Value *v = op_operand(op, i);
 		operands[i] = v && blocked ? blocked_get(l, v) : v;
 	}
 	Op *kernel = layout_kernel(op, OP_KERNEL_POOL_GRADIENT, blocked ? type_blocked(l, t) : t,
-	                           op->noperand, operands);
+	                           noperand, operands);
 	op_set_attr(kernel, "kernel",
 	            attr_dims(c, 2, even ? op_operand(op, 0)->type->dims + 2 : w.kernel));
 	op_set_attr(kernel, "strides", attr_ints(c, 2, w.stride));
 	op_set_attr(kernel, "paddings", attr_ints(c, 2, paddings));
 	op_set_attr(kernel, "adaptive", attr_bool(c, even));
 	op_set_attr(kernel, "exclusive", attr_bool(c, op_bool(op, "exclusive", true)));
-	op_set_attr(kernel, "tiled", attr_bool(c, windows_tile(op, &w, paddings, even)));
+	op_set_attr(kernel, "tiled", attr_bool(c, tiled));
 	op_set_attr(kernel, "blocked", attr_bool(c, blocked));
 	if (blocked)
 		blocked_set(l, op, &kernel->results[0]);
