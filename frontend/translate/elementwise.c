@@ -167,3 +167,22 @@ bool equal_sizes_create(OpJob *j)
 	}
 	return check_equal_sizes(j->op, mark);
 }
+
+// At level 0 a run with numbers that are none fails.
+bool check_numerics_create(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, "check_nan_inf_level");
+	const int64_t axis = 0;
+	int64_t level = 0;
+	if (!general_create(j))
+		return false;
+	if (a && !attr_int_at(a, 0, &level))
+		return job_fail(j, "attribute 'check_nan_inf_level' is no integer");
+	if (level > 0)
+		return true;
+	Builder *b = &j->b;
+	Value *wrong = tensor_cut(b, op_result(j->op, 0), 0, 0, 2);
+	wrong = wrong ? tensor_reduce(b, OP_PD_SUM, wrong, 1, &axis) : NULL;
+	return wrong && build_assert(b, apply2(b, OP_PD_EQUAL, wrong, tensor_number(b, DT_I64, 0)),
+	                             "check_numerics: there are NaN or infinities");
+}

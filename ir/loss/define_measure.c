@@ -1,6 +1,9 @@
-// The area under a curve that is drawn step by step (auc of ir/ops/loss.yaml).
+// The area under a curve that is drawn step by step, and what there is among numbers (auc and
+// check_numerics of ir/ops/loss.yaml).
 #include "ir/loss/loss.h"
 #include "ir/infer/infer.h"
+
+#include <math.h>
 
 // What is counted: how many rows of a kind have a prediction in each of `buckets` parts of [0, 1].
 typedef struct Counts {
@@ -141,4 +144,61 @@ bool define_hook_auc(Builder *b, Op *op, Value **results)
 	}
 	results[0] = at ? area_of(b, curve[0], curve[1]) : NULL;
 	return results[0] != NULL;
+}
+
+// ---- check_numerics -----------------------------------------------------------------------------
+
+// How many elements are NaN (0), infinite (1) or zero (2), i64 [1].
+static Value *elements_of_kind(Builder *b, Value *flat, int kind)
+{
+	const Dim *one = dim_const(b->ctx, 1);
+	Nest n = nest_open(b, type_tensor(b->ctx, DT_I64, 1, &one, 0));
+	Nest r = reduce_open(&n.b, "sum", DT_I64, 1, flat->type->dims);
+	Value *v = load(&r.b, flat, r.at);
+	Value *is = kind == 2 ? apply2(&r.b, OP_PD_EQUAL, v, build_scalar_f(&r.b, flat->type->dtype, 0))
+	                      : apply1(&r.b, kind ? OP_PD_ISINF : OP_PD_ISNAN, v);
+	return nest_close(&n, reduce_close(&r, scalar_cast(&r.b, is, DT_I64)));
+}
+
+// The largest or the smallest element that is a number; NaN if the first is, 0 of none. [1].
+static Value *extreme_of(Builder *b, Value *flat, const char *kind)
+{
+	const DType t = flat->type->dtype;
+	const Dim *one = dim_const(b->ctx, 1), *numel = flat->type->dims[0];
+	Nest n = nest_open(b, type_tensor(b->ctx, t, 1, &one, 0));
+	Value *zero = index_const(&n.b, 0), *some = index_less(&n.b, zero, index_dim(&n.b, numel));
+	Value *none = build_scalar_f(&n.b, t, 0);
+	Value *first = load_or(&n.b, some, none, flat, &zero);
+	Nest r = reduce_open(&n.b, kind, t, 1, &numel);
+	Value *v = load(&r.b, flat, r.at);
+	v = reduce_close(&r, index_where(&r.b, apply1(&r.b, OP_PD_ISNAN, v), first, v));
+	v = index_where(&n.b, apply1(&n.b, OP_PD_ISNAN, first), first, v);
+	return nest_close(&n, index_where(&n.b, some, v, none));
+}
+
+static Value *mean_of(Builder *b, Value *flat)
+{
+	const DType t = flat->type->dtype;
+	const Dim *one = dim_const(b->ctx, 1), *numel = flat->type->dims[0];
+	Nest n = nest_open(b, type_tensor(b->ctx, t, 1, &one, 0));
+	Value *all = scalar_from_index(&n.b, index_dim(&n.b, numel), t);
+	Nest r = reduce_open(&n.b, "sum", t, 1, &numel);
+	return nest_close(&n, reduce_close(&r, tensor_div(&r.b, load(&r.b, flat, r.at), all)));
+}
+
+bool define_hook_check_numerics(Builder *b, Op *op, Value **results)
+{
+	const Type *t = infer_tensor(op, 0);
+	Value *flat = t ? tensor_flat(b, op_operand(op, 0)) : NULL;
+	if (flat && t->dtype != DT_F64)
+		flat = tensor_cast(b, flat, DT_F32);
+	if (!flat)
+		return false;
+	Value *const stats[] = {elements_of_kind(b, flat, 0), elements_of_kind(b, flat, 1),
+	                        elements_of_kind(b, flat, 2)};
+	Value *const values[] = {extreme_of(b, flat, "max"), extreme_of(b, flat, "min"),
+	                         mean_of(b, flat)};
+	results[0] = tensor_concat(b, 3, stats, 0);
+	results[1] = tensor_cast(b, tensor_concat(b, 3, values, 0), DT_F32);
+	return results[0] && results[1];
 }
