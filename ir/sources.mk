@@ -16,7 +16,7 @@ SOURCES += ir/define/define_conv.c ir/define/define_einsum.c \
 	ir/define/define_reduce.c ir/define/define_rnn.c ir/define/define_scatter.c \
 	ir/define/define_special.c ir/define/define_tensor.c ir/define/define_train.c \
 	ir/define/expr.c ir/define/expr_fold.c
-SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_nms.c \
+SOURCES += ir/detect/define_boxes.c ir/detect/define_detect.c ir/detect/define_match.c ir/detect/define_mine.c ir/detect/define_nms.c \
 	ir/detect/define_proposals.c ir/detect/define_retinanet.c ir/detect/define_roi.c ir/detect/define_yolo_loss.c
 SOURCES += ir/fusion/define_fusion.c ir/fusion/define_pyramid.c ir/fusion/define_transformer.c
 SOURCES += ir/gradient/array_sums.c ir/gradient/duals.c ir/gradient/gradient.c ir/gradient/gradient_array.c ir/gradient/gradient_affine.c ir/gradient/gradient_asked.c ir/gradient/gradient_checkpoint.c \

@@ -327,3 +327,22 @@ bool infer_hook_roi(Op *op)
 	return infer_result_shape(op, 0, x->dtype, 4, shape) &&
 	       (op->nresult < 2 || infer_result_shape(op, 1, DT_I64, 4, shape));
 }
+
+bool infer_hook_mine_hard_examples(Op *op)
+{
+	Context *c = op->ctx;
+	const Type *t = infer_rank(op, 2, 2);
+	if (!t)
+		return false;
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && !infer_same_dims(op, 0, op_operand(op, i)->type, t, "boxes"))
+			return false;
+	if (t->dtype != DT_I32)
+		return op_error(op, "matches that are not i32");
+	if (op_enum(op, "mining_type") == MINING_HARD_EXAMPLE && op_int(op, "sample_size", 0) < 1)
+		return op_error(op, "a sample of %lld", (long long)op_int(op, "sample_size", 0));
+	const Dim *one = dim_const(c, 1), *rows[] = {found(op, "boxes", type_numel(c, t)), one};
+	const Dim *offsets = dim_add(c, t->dims[0], one);
+	return infer_result_shape(op, 0, DT_I32, 2, rows) && infer_result(op, 1, t) &&
+	       infer_result_shape(op, 2, DT_I64, 1, &offsets);
+}
