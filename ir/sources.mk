@@ -38,7 +38,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 	ir/interp/interp_scalar.c ir/interp/interp_scan.c ir/interp/interp_select.c \
 	ir/interp/interp_strip.c ir/interp/interp_winograd.c
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c ir/loss/define_norm.c ir/loss/define_ranking.c ir/loss/define_slope.c
-SOURCES += ir/search/define_compare.c ir/search/define_order.c ir/search/define_search.c ir/search/define_unique.c
+SOURCES += ir/search/define_compare.c ir/search/define_focus.c ir/search/define_order.c ir/search/define_search.c ir/search/define_unique.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_chunk.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
 	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
