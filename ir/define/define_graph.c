@@ -182,3 +182,43 @@ bool define_hook_segment_pool(Builder *b, Op *op, Value **results)
 	return bind_size(b, count, out->dims[0]) && receive(b, (ReceiveKind)op_enum(op, "pooltype"),
 	                                                    op_operand(op, 0), ids, out, &results[0]);
 }
+
+// ---- trees --------------------------------------------------------------------------------------
+
+enum { FIRST_CHILD = 3 }; // the column of tree_info behind an item, a layer and a parent
+
+// Whether column `column` of a node is not 0.
+static Value *tree_has(Builder *b, Value *tree, Value *node, int64_t column)
+{
+	Value *at[] = {node, index_const(b, column)};
+	return apply2(b, OP_PD_NOT_EQUAL, scalar_cast(b, load(b, tree, at), DT_I64),
+	              build_scalar_f(b, DT_I64, 0));
+}
+
+bool define_hook_tdm_child(Builder *b, Op *op, Value **results)
+{
+	const Type *x = infer_tensor(op, 0), *tree = x ? infer_rank(op, 1, 2) : NULL;
+	const int64_t children = op_int(op, "child_nums", 0);
+	const DType t = op_dtype(op, "dtype", DT_I32);
+	const Dim *dims[MAX_RANK];
+	if (!tree || x->rank + 1 > MAX_RANK || children < 1 || !dim_is_const(tree->dims[1]) ||
+	    tree->dims[1]->value < children + FIRST_CHILD)
+		return tree && op_error(op, "%lld children, which the columns of tree_info do not hold",
+		                        (long long)children);
+	for (int d = 0; d < x->rank; d++)
+		dims[d] = x->dims[d];
+	dims[x->rank] = dim_const(b->ctx, children);
+	const Type *out = type_tensor(b->ctx, t, x->rank + 1, dims, 0), *types[] = {out, out};
+	Nest n = nest_open_several(b, 2, types);
+	Value *node = index_from_data(&n.b, load(&n.b, op_operand(op, 0), n.at), tree->dims[0], false);
+	Value *tree_info = op_operand(op, 1), *none = build_scalar_f(&n.b, DT_I64, 0);
+	Value *has = pred_and(&n.b, index_less(&n.b, index_const(&n.b, 0), node),
+	                      tree_has(&n.b, tree_info, node, FIRST_CHILD));
+	Value *own[] = {node, index_plus(&n.b, n.at[x->rank], FIRST_CHILD)};
+	Value *child = scalar_cast(&n.b, load(&n.b, tree_info, own), DT_I64);
+	child = index_where(&n.b, has, child, none);
+	Value *place = index_from_data(&n.b, child, tree->dims[0], false);
+	Value *leaf = pred_and(&n.b, has, tree_has(&n.b, tree_info, place, 0));
+	Value *const elements[] = {scalar_cast(&n.b, child, t), scalar_cast(&n.b, leaf, t)};
+	return nest_close_several(&n, elements, results);
+}
