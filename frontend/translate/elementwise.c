@@ -168,6 +168,24 @@ bool equal_sizes_create(OpJob *j)
 	return check_equal_sizes(j->op, mark);
 }
 
+// Paddle divides bools as whole numbers: by true they stay, by false the run fails.
+bool legacy_divide_create(OpJob *j)
+{
+	static const char *const names[] = {"x", "y"};
+	for (int i = 0; i < 2; i++)
+		if (!type_is_tensor(j->operands[i]->type) || j->operands[i]->type->dtype != DT_BOOL)
+			return general_create(j);
+	for (int i = 0; i < 2; i++) {
+		Value *whole = tensor_cast(&j->b, j->operands[i], DT_I32);
+		if (!whole)
+			return false;
+		job_set_operand(j, names[i], whole);
+	}
+	Value *out = general_create(j) ? tensor_cast(&j->b, op_result(j->op, 0), DT_BOOL) : NULL;
+	j->op = out ? out->def : NULL;
+	return out != NULL;
+}
+
 // At level 0 a run with numbers that are none fails.
 bool check_numerics_create(OpJob *j)
 {

@@ -398,6 +398,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "pir_quantize", .create = pir_quantize_create},
 	{.hook = "pir_matmul", .inputs = pir_matmul_inputs},
 	{.hook = "check_numerics", .create = check_numerics_create},
+	{.hook = "legacy_divide", .inputs = elementwise_inputs, .create = legacy_divide_create},
 	{.hook = "pir_divide", .create = pir_divide_create},
 	{.hook = "pir_power", .inputs = elementwise_inputs, .create = pir_power_create},
 	{.hook = "pir_remainder", .create = pir_remainder_create},

@@ -13,7 +13,7 @@ OpStep share_record, coalesce_record; // shares.c
 
 // ---- elementwise.c -----------------------------------------------------------------------------
 OpStep elementwise_inputs, of_whole_inputs, angle_inputs;
-OpStep keep_nan_create, equal_create, equal_sizes_create;
+OpStep keep_nan_create, equal_create, equal_sizes_create, legacy_divide_create;
 OpStep check_numerics_create;
 
 // ---- optimizers.c -------------------------------------------------------------------------------
