@@ -269,13 +269,15 @@ static Value *row_labels(Builder *b, const Op *op)
 	const Dim *same;
 	if (!l)
 		return NULL;
-	const bool column = x->rank > 0 && l->rank == x->rank && dim_is(l->dims[l->rank - 1], 1);
+	const bool column = x->rank > 0 && l->rank == x->rank;
 	bool ok = x->rank > 0 && (column || l->rank == x->rank - 1);
 	if (!ok)
 		op_error(op, "labels of %d axes for an operand of %d", l->rank, x->rank);
 	for (int d = 0; ok && d + 1 < x->rank; d++)
 		ok = infer_same_dim(op, l->dims[d], x->dims[d], "rows of the operand and of the labels",
 		                    &same);
+	ok = ok && (!column || infer_same_dim(op, l->dims[l->rank - 1], dim_const(b->ctx, 1),
+	                                      "labels of a row and 1", &same));
 	return ok ? tensor_reshape(b, op_operand(op, 1), x->rank - 1, x->dims) : NULL;
 }
 

@@ -323,6 +323,19 @@ static Value *place_in_sequence(Builder *b, Value *lod, Value *row, const Dim *r
 	return index_sub(b, row, start);
 }
 
+// What a position counts by in pair k of `half` of them: from 1 to 10000; a single one has 10000.
+static Value *step_of_sines(Builder *b, const Dim *half, Value *k)
+{
+	Value *step = build_scalar_f(b, DT_F64, 10000), *one = index_const(b, 1);
+	if (dim_is(half, 1))
+		return step;
+	Value *size = index_dim(b, half), *gaps = index_max(b, index_plus(b, size, -1), one);
+	Value *part = tensor_div(b, k, scalar_from_index(b, gaps, DT_F64));
+	if (!dim_is_const(half))
+		part = index_where(b, index_less(b, one, size), part, build_scalar_f(b, DT_F64, 1));
+	return apply2(b, OP_PD_ELEMENTWISE_POW, step, part);
+}
+
 // x [n x positions x size], or rows of sequences: the first half of a position gets sines, the
 // second cosines.
 bool define_hook_position_encoding(Builder *b, Op *op, Value **results)
@@ -332,18 +345,18 @@ bool define_hook_position_encoding(Builder *b, Op *op, Value **results)
 	if (!t)
 		return false;
 	const int last = t->rank - 1;
-	if (!dim_is_const(t->dims[last]) || t->dims[last]->value % 2)
-		return op_error(op, "the last axis must have an even size that is known");
-	const int64_t half = t->dims[last]->value / 2;
+	const Dim *two = dim_const(b->ctx, 2), *half = dim_div(b->ctx, t->dims[last], two);
+	const Dim *even = dim_mul(b->ctx, half, two);
+	if (dim_is_const(t->dims[last]) ? t->dims[last]->value % 2
+	                                : !check_sizes(b, 1, &t->dims[last], &even, false,
+	                                               "positions to encode have an odd size"))
+		return op_error(op, "the last axis must have an even size");
 	Nest n = nest_open(b, t);
-	Value *size = index_const(&n.b, half), *first = index_less(&n.b, n.at[last], size);
+	Value *size = index_dim(&n.b, half), *first = index_less(&n.b, n.at[last], size);
 	Value *k = scalar_from_index(&n.b, index_mod(&n.b, n.at[last], size), DT_F64);
 	Value *place = scalar_from_index(
 		&n.b, lod ? place_in_sequence(&n.b, lod, n.at[0], t->dims[0]) : n.at[1], DT_F64);
-	Value *step = build_scalar_f(&n.b, DT_F64, 10000);
-	if (half > 1)
-		step = apply2(&n.b, OP_PD_ELEMENTWISE_POW, step,
-		              tensor_div(&n.b, k, build_scalar_f(&n.b, DT_F64, (double)(half - 1))));
+	Value *step = step_of_sines(&n.b, half, k);
 	Value *angle = scalar_cast(&n.b, tensor_div(&n.b, place, step), t->dtype);
 	Value *wave = index_where(&n.b, first, apply1(&n.b, OP_PD_SIN, angle),
 	                          apply1(&n.b, OP_PD_COS, angle));

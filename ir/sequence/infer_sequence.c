@@ -249,8 +249,9 @@ bool infer_hook_ctc_align(Op *op)
 	}
 	if (!check_offsets(op, 2))
 		return false;
-	if (!dim_is(x->dims[1], 1))
-		return op_error(op, "rows of more than one token");
+	const Dim *same;
+	if (!infer_same_dim(op, x->dims[1], one, "tokens of a row and 1", &same))
+		return false;
 	const Dim *shape[] = {infer_found_size(op, dim_max(c, x->dims[0], one)), one};
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result_shape(op, 1, x->dtype, 2, lengths) && infer_result(op, 2, lod->type);
