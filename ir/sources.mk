@@ -40,7 +40,7 @@ SOURCES += ir/interp/interp.c ir/interp/interp_array.c ir/interp/interp_attentio
 SOURCES += ir/loss/define_classes.c ir/loss/define_loss.c ir/loss/define_measure.c ir/loss/define_norm.c ir/loss/define_ranking.c ir/loss/define_slope.c
 SOURCES += ir/search/define_compare.c ir/search/define_focus.c ir/search/define_order.c ir/search/define_search.c ir/search/define_unique.c
 SOURCES += ir/sequence/define_beam.c ir/sequence/define_chunk.c ir/sequence/define_crf.c ir/sequence/define_ctc.c ir/sequence/define_rank.c ir/sequence/define_sequence.c \
-	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
+	ir/sequence/define_sequence_fused.c ir/sequence/define_sequence_image.c ir/sequence/define_sequence_move.c ir/sequence/define_sequence_step.c ir/sequence/define_transducer.c \
 	ir/sequence/infer_sequence.c
 SOURCES += ir/text/lex.c ir/text/parse.c ir/text/parse_attr.c ir/text/parse_draft.c ir/text/parse_name.c ir/text/parse_type.c ir/text/print.c
 SOURCES += ir/verify/rules.c ir/verify/verify.c ir/verify/verify_array.c ir/verify/verify_control.c ir/verify/verify_stack.c \

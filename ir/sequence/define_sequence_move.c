@@ -403,41 +403,7 @@ bool define_hook_ctc_align(Builder *b, Op *op, Value **results)
 	return results[0] && results[1];
 }
 
-// ---- images, offsets ----------------------------------------------------------------------------
-
-bool define_hook_im2sequence(Builder *b, Op *op, Value **results)
-{
-	Context *c = b->ctx;
-	Value *x = op_operand(op, 0), *place[3], *part[3], *at[4], *inside = NULL;
-	const Type *out = op->results[0].type;
-	int64_t kernels[2], strides[2], paddings[4];
-	const Dim *size[3] = {x->type->dims[0]}, *window[3] = {x->type->dims[1]};
-	op_ints(op, "kernels", kernels, 2);
-	op_ints(op, "strides", strides, 2);
-	op_ints(op, "paddings", paddings, 4);
-	for (int i = 0; i < 2; i++) {
-		const Dim *room = dim_add(c, x->type->dims[2 + i],
-		                          dim_const(c, paddings[i] + paddings[i + 2] - kernels[i]));
-		size[i + 1] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
-		window[i + 1] = dim_const(c, kernels[i]);
-	}
-	Nest n = nest_open(b, out);
-	index_split(&n.b, n.at[0], 3, size, place);
-	index_split(&n.b, n.at[1], 3, window, part);
-	at[0] = place[0];
-	at[1] = part[0];
-	for (int i = 0; i < 2; i++) {
-		at[2 + i] = index_plus(
-			&n.b, index_add(&n.b, index_times(&n.b, place[i + 1], strides[i]), part[i + 1]),
-			-paddings[i]);
-		inside = pred_and(&n.b, inside, index_inside(&n.b, at[2 + i], x->type->dims[2 + i]));
-	}
-	results[0] = nest_close(&n, load_or(&n.b, inside, build_scalar_f(&n.b, out->dtype, 0), x, at));
-	Nest l = nest_open(b, op->results[1].type);
-	Value *rows = index_dim(&l.b, dim_mul(c, size[1], size[2]));
-	results[1] = nest_close(&l, scalar_from_index(&l.b, index_mul(&l.b, l.at[0], rows), DT_I64));
-	return results[0] && results[1];
-}
+// ---- offsets ------------------------------------------------------------------------------------
 
 bool define_hook_lod_offsets(Builder *b, Op *op, Value **results)
 {

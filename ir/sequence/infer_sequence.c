@@ -257,6 +257,22 @@ bool infer_hook_ctc_align(Op *op)
 	       infer_result_shape(op, 1, x->dtype, 2, lengths) && infer_result(op, 2, lod->type);
 }
 
+// How many rows images have of which operand 1 says how large they are.
+static bool rows_of_sizes(const Op *op, const Type *images, const Dim **rows)
+{
+	const Type *t = infer_rank(op, 1, 2);
+	const Dim *same, *two = dim_const(op->ctx, 2);
+	int64_t shares[2];
+	if (!t || !infer_same_dim(op, t->dims[0], images->dims[0], "images and their sizes", &same) ||
+	    !infer_same_dim(op, t->dims[1], two, "sizes of an image and 2", &same))
+		return false;
+	if (op_ints(op, "out_stride", shares, 2) != 2 || shares[0] < 1 || shares[1] < 1)
+		return op_error(op, "sizes need 2 numbers in out_stride, which are positive");
+	if (!dim_is(images->dims[0], 1)) // a single image is whole
+		*rows = infer_found_size(op, NULL);
+	return true;
+}
+
 bool infer_hook_im2sequence(Op *op)
 {
 	Context *c = op->ctx;
@@ -277,8 +293,10 @@ bool infer_hook_im2sequence(Op *op)
 		size[i] = dim_add(c, dim_div(c, room, dim_const(c, strides[i])), dim_const(c, 1));
 	}
 	const Dim *wide = dim_mul(c, x->dims[1], dim_const(c, kernels[0] * kernels[1]));
-	const Dim *shape[] = {dim_mul(c, x->dims[0], dim_mul(c, size[0], size[1])), wide};
-	const Dim *offsets = dim_add(c, x->dims[0], dim_const(c, 1));
+	const Dim *rows = dim_mul(c, x->dims[0], dim_mul(c, size[0], size[1]));
+	if (op_operand(op, 1) && !rows_of_sizes(op, x, &rows))
+		return false;
+	const Dim *shape[] = {rows, wide}, *offsets = dim_add(c, x->dims[0], dim_const(c, 1));
 	return infer_result_shape(op, 0, x->dtype, 2, shape) &&
 	       infer_result_shape(op, 1, DT_I64, 1, &offsets);
 }
