@@ -1,7 +1,9 @@
 // Operators that go through their input step by step become the loops that they mean, and pd.case a
 // chain of pd.if: first of all passes, so that those on control flow see them and products in their
-// bodies become kernels with packed weights.
+// bodies become kernels with packed weights. Whole numbers ask what they are divided by, as long as
+// an operation is where the program has it.
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "ir/define/define.h"
 #include "lower/clean/clean.h"
 #include "lower/pass/pass.h"
@@ -40,6 +42,55 @@ static void rename_gradient(Op *op)
 	op_erase(op);
 }
 
+// A tensor of one number that the program says; NULL: it is no such thing.
+static const Op *made_full(const Value *v)
+{
+	const Op *op = v->def;
+	const bool plain = op && op->code == OP_PD_FULL && op->noperand == 0;
+	return plain || (op && op->code == OP_PD_FULL_LIKE && op->noperand == 1) ? op : NULL;
+}
+
+static bool size_may_be_zero(const Dim *d)
+{
+	int64_t least = 0, most = 0;
+	if (d)
+		dim_range_empty(d, &least, &most);
+	return least <= 0 && most >= 0;
+}
+
+// Whether an element may be 0, for all that is known here.
+static bool may_be_zero(const Value *v)
+{
+	const Tensor *t = value_constant(v);
+	const int64_t n = t ? tensor_numel(t) : 0;
+	const Op *full = made_full(v);
+	bool zero = !t && !v->known;
+	if (full)
+		return op_float(full, "value", 0) == 0;
+	for (int64_t i = 0; i < n; i++)
+		zero |= tensor_get_i(t, i) == 0;
+	for (int i = 0; !t && i < v->nknown; i++)
+		zero |= size_may_be_zero(v->known[i]);
+	return zero;
+}
+
+// A run fails where a whole number is divided by 0.
+static bool op_check_divisor(Op *op)
+{
+	const Type *t = op->results[0].type;
+	if (!type_is_tensor(t) || !dtype_is_int(t->dtype) || !may_be_zero(op_operand(op, 1)))
+		return true;
+	Builder b = builder_before(op);
+	Value *y = op_operand(op, 1), *zero = tensor_number(&b, y->type->dtype, 0);
+	return build_assert(&b, apply2(&b, OP_PD_NOT_EQUAL, y, zero), "integer division by zero");
+}
+
+static bool op_divides(const Op *op)
+{
+	return op->code == OP_PD_DIVIDE || op->code == OP_PD_FLOOR_DIVIDE ||
+	       op->code == OP_PD_REMAINDER;
+}
+
 static bool region_expand(Region *r)
 {
 	for (Block *block = r->first; block; block = block->next)
@@ -48,6 +99,8 @@ static bool region_expand(Region *r)
 			for (int i = 0; i < op->nregion; i++)
 				if (!region_expand(&op->regions[i]))
 					return false;
+			if (op_divides(op) && !op_check_divisor(op))
+				return false;
 			const bool backward = op->code == OP_PD_IF_GRAD || op->code == OP_PD_WHILE_GRAD;
 			if (backward)
 				rename_gradient(op);
