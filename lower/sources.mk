@@ -10,7 +10,7 @@ SOURCES += lower/arrays/arrays.c lower/arrays/arrays_find.c lower/arrays/arrays_
 SOURCES += lower/clean/bounds.c lower/clean/canonicalize.c lower/clean/compared.c lower/clean/known.c lower/clean/cse.c lower/clean/dce.c \
 	lower/clean/expand.c lower/clean/fold.c lower/clean/fold_batch_norm.c lower/clean/hoist.c \
 	lower/clean/hoist_guard.c lower/clean/integers.c lower/clean/loop_args.c lower/clean/loop_trips.c \
-	lower/clean/cases.c lower/clean/dead_stacks.c lower/clean/sccp.c lower/clean/order_values.c lower/clean/pooled_mask.c lower/clean/roots.c lower/clean/select.c \
+	lower/clean/cases.c lower/clean/dead_stacks.c lower/clean/sccp.c lower/clean/order_values.c lower/clean/pooled_mask.c lower/clean/select.c \
 	lower/clean/simplify_if.c lower/clean/sink.c lower/clean/strip_backward.c lower/clean/unit_rows.c
 SOURCES += lower/cuda/check_waits.c lower/cuda/count_loops.c lower/cuda/epilogues.c lower/cuda/forms.c lower/cuda/graph.c lower/cuda/graph_nodes.c lower/cuda/index_width.c lower/cuda/kernels.c lower/cuda/rows.c lower/cuda/steps.c lower/cuda/teams.c lower/cuda/waits.c
 SOURCES += lower/grad/checkpoints.c lower/grad/differentiate.c lower/grad/ports.c lower/grad/train.c lower/grad/train_dropout.c lower/grad/train_forms.c \

@@ -46,13 +46,14 @@ static const Dim *slice_bound(Context *c, const Dim *v, const Dim *size)
 	return dim_min(c, v, size);
 }
 
-// The start of a walk downwards, at most the last position. One in front of the first is the first,
-// or with `from_end`, as in Python, nowhere.
+// The start of a walk downwards, at most the last position. One in front of the first is the first
+// if there is one, or with `from_end`, as in Python, nowhere.
 static const Dim *slice_top(const Op *op, const Dim *v, const Dim *size)
 {
 	Context *c = op->ctx;
 	const Dim *last = dim_sub(c, size, dim_const(c, 1));
-	const Dim *least = dim_const(c, op_bool(op, "from_end", false) ? -1 : 0);
+	const Dim *least = op_bool(op, "from_end", false) ? dim_const(c, -1)
+	                                                  : dim_min(c, dim_const(c, 0), last);
 	if (dim_is_const(v) && v->value < 0)
 		return dim_max(c, dim_add(c, v, size), least);
 	if (!dim_is_const(v) && is_inside(c, dim_add(c, v, dim_const(c, 1)), size))

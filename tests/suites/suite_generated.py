@@ -352,10 +352,10 @@ INSERTED = {'gpt2_greedy_kvcache': {
                      'layer_norm_3.tmp_2', 'tmp_9', 'layer_norm_4.tmp_2', 'tmp_13', 'layer_norm_2.tmp_2', 'tmp_6', 'transpose_11.tmp_0',
                      'linear_9.tmp_1', 'linear_11.tmp_1', 'linear_13.tmp_1', 'linear_15.tmp_1', 'linear_4.tmp_1', 'gelu_1.tmp_0',
                      'linear_8.tmp_1', 'linear_10.tmp_1', 'gelu_3.tmp_0', 'linear_5.tmp_1', 'tmp_18', 'linear_2.tmp_0', 'linear_3.tmp_1',
-                     'split_0.tmp_2', 'reshape2_14.tmp_0', 'transpose_10.tmp_0', 'transpose_6.tmp_0', 'softmax_0.tmp_0',
+                     'transpose_6.tmp_0', 'softmax_0.tmp_0',
                      'layer_norm_1.tmp_2', 'transpose_0.tmp_0', 'matmul_v2_1.tmp_0'),
     INSERTED_LINES_OF_PANEL: ('transpose_1.tmp_0', 'transpose_13.tmp_0', 'reshape2_9.tmp_0', 'linear_0.tmp_1', 'unsqueeze2_0.tmp_0',
-                              'gelu_0.tmp_0'),
+                              'gelu_0.tmp_0', 'split_0.tmp_2', 'reshape2_14.tmp_0', 'transpose_10.tmp_0'),
     INSERTED_LINES_OF_OPEN_PRODUCT: ('matmul_v2_2.tmp_0', 'tmp_4', 'tmp_20')}, 'lstm_forecaster_while': {
     INSERTED_LINES: ('series_slice_0', 'fill_constant_1.tmp_0', 'shape_1.tmp_0', 'stack_0.tmp_0', 'horizon', 'tmp_0', 'tmp_3', 'tmp_4')}}
 
