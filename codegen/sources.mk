@@ -54,7 +54,7 @@ TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/join_blocks.c.in \
 	codegen/c/kernels/layer_norm.c.in \
 	codegen/c/kernels/panels.c.in \
-	codegen/c/kernels/pool_gradient.c.in \
+	codegen/c/kernels/pool_gradient.c.in codegen/c/kernels/pool_most.c.in \
 	codegen/c/kernels/pool_window.c.in \
 	codegen/c/kernels/prefetch.c.in \
 	codegen/c/kernels/row_max.c.in \

@@ -49,26 +49,23 @@ static const char *count_text(const PoolGradient *v)
 	                    v->pad[1], v->pad[1], v->pad[0], v->pad[0]);
 }
 
-// The maximum of the window, in the order in which pool2d compares.
-static const char *find_text(KernelFunc *k, int64_t lanes)
+// The maximum of the window, in the order in which pool2d compares; "": what is there is read. NULL
+// after a diagnostic.
+static const char *find_text(const PoolGradient *v)
 {
-	return arena_printf(k->arena,
-	                    "float most[%" PRId64 "];\n"
-	                    "for (int c = 0; c < %" PRId64 "; c++)\n"
-	                    "\tmost[c] = -INFINITY;\n"
-	                    "for (int64_t y = top; y < bottom; y++)\n"
-	                    "\tfor (int64_t i = left; i < right; i++) {\n"
-	                    "\t\tconst float *of = image + (y * width + i) * %" PRId64 ";\n"
-	                    "\t\tfor (int c = 0; c < %" PRId64 "; c++)\n"
-	                    "\t\t\tmost[c] = most[c] > of[c] ? most[c] : of[c];\n"
-	                    "\t}",
-	                    lanes, lanes, lanes, lanes);
+	KernelFunc *k = v->k;
+	const TemplateKey keys[] = {{"lanes", tile_int(k, v->lanes)}};
+	Text t;
+	text_init(&t, k->arena);
+	if (!v->finds)
+		return "";
+	return template_expand(k->ctx, &t, "pool_most.c", COUNT_OF(keys), keys) ? t.text : NULL;
 }
 
 static bool window_helper(const PoolGradient *v, const char *name)
 {
 	KernelFunc *k = v->k;
-	const char *gives = v->tiled ? "=" : "+=";
+	const char *gives = v->tiled ? "=" : "+=", *find = find_text(v);
 	const TemplateKey keys[] = {
 		{"what", v->max ? "a maximum: to the first that it is" : "an average"},
 		{"name", name},
@@ -76,7 +73,7 @@ static bool window_helper(const PoolGradient *v, const char *name)
 		{"operands", !v->max    ? "const float count"
 	                 : v->finds ? "const float *image"
 	                            : "const float *image, const float *most"},
-		{"find", v->finds ? find_text(k, v->lanes) : ""},
+		{"find", find},
 		{"by", v->max ? "" : " / count"},
 		{"give", v->max ? arena_printf(k->arena,
 	                                   "const bool first = image[at + c] == most[c];\n"
@@ -85,7 +82,7 @@ static bool window_helper(const PoolGradient *v, const char *name)
 	                                   gives)
 	                    : arena_printf(k->arena, "to[at + c] %s rest[c];", gives)},
 	};
-	return kernel_helper(k, "pool_window.c", COUNT_OF(keys), keys);
+	return find && kernel_helper(k, "pool_window.c", COUNT_OF(keys), keys);
 }
 
 // Where window `at` of an axis begins, and ends.

@@ -168,15 +168,13 @@ bool equal_sizes_create(OpJob *j)
 	return check_equal_sizes(j->op, mark);
 }
 
-// Paddle divides bools as whole numbers: by true they stay, by false the run fails.
+// Paddle divides bools as whole numbers: by true they stay, by false, as by 0, the run fails.
 bool legacy_divide_create(OpJob *j)
 {
 	static const char *const names[] = {"x", "y"};
 	for (int i = 0; i < 2; i++)
 		if (!type_is_tensor(j->operands[i]->type) || j->operands[i]->type->dtype != DT_BOOL)
 			return general_create(j);
-	if (!build_assert(&j->b, j->operands[1], "elementwise_div of bools: division by false"))
-		return false;
 	for (int i = 0; i < 2; i++) {
 		Value *whole = tensor_cast(&j->b, j->operands[i], DT_I32);
 		if (!whole)

@@ -145,15 +145,15 @@ static Value *states_of(Builder *b, Value *found, Value *label, Value *weight, c
 	return nest_close(&n, reduce_close(&r, index_where(&r.b, hit, each, number(&r.b, t, 0))));
 }
 
-// right / (right + wrong), `other` where neither is positive.
-static Value *part_of(Builder *b, Value *right, Value *wrong, double other)
+// part / (x + y), `other` where neither x nor y is positive.
+static Value *part_of_sum(Builder *b, Value *part, Value *x, Value *y, double other)
 {
-	const DType t = right->type->dtype;
+	const DType t = x->type->dtype;
 	Value *none = tensor_number(b, t, 0), *one = tensor_number(b, t, 1);
-	Value *some = apply2(b, OP_PD_LOGICAL_OR, apply2(b, OP_PD_GREATER_THAN, right, none),
-	                     apply2(b, OP_PD_GREATER_THAN, wrong, none));
-	Value *all = index_where(b, some, tensor_add(b, right, wrong), one);
-	return index_where(b, some, tensor_div(b, right, all), tensor_number(b, t, other));
+	Value *some = apply2(b, OP_PD_LOGICAL_OR, apply2(b, OP_PD_GREATER_THAN, x, none),
+	                     apply2(b, OP_PD_GREATER_THAN, y, none));
+	Value *sum = index_where(b, some, tensor_add(b, x, y), one);
+	return index_where(b, some, tensor_div(b, part, sum), tensor_number(b, t, other));
 }
 
 // Precision, recall and their harmonic mean: the means of those of the classes, and those of the
@@ -166,21 +166,17 @@ static Value *measures_of(Builder *b, Value *states)
 	Value *sums = tensor_reduce(b, OP_PD_SUM, states, 1, &axis), *parts[6];
 	for (int k = 0; k < 2; k++) {
 		Value *of = k ? sums : states, *right = tensor_cut(b, of, 1, 0, 1);
-		Value *precision = part_of(b, right, tensor_cut(b, of, 1, 1, 2), 1);
-		Value *recall = part_of(b, right, tensor_cut(b, of, 1, 3, 4), 1);
+		Value *precision = part_of_sum(b, right, right, tensor_cut(b, of, 1, 1, 2), 1);
+		Value *recall = part_of_sum(b, right, right, tensor_cut(b, of, 1, 3, 4), 1);
 		if (!k) {
 			Value *number_of = tensor_number(b, t, (double)classes->value);
 			precision = tensor_div(b, tensor_reduce(b, OP_PD_SUM, precision, 1, &axis), number_of);
 			recall = tensor_div(b, tensor_reduce(b, OP_PD_SUM, recall, 1, &axis), number_of);
 		}
 		Value *twice = tensor_mul(b, tensor_mul(b, tensor_number(b, t, 2), precision), recall);
-		Value *none = tensor_number(b, t, 0);
-		Value *some = apply2(b, OP_PD_LOGICAL_OR, apply2(b, OP_PD_GREATER_THAN, precision, none),
-		                     apply2(b, OP_PD_GREATER_THAN, recall, none));
-		Value *sum = index_where(b, some, tensor_add(b, precision, recall), tensor_number(b, t, 1));
 		parts[3 * k] = precision;
 		parts[3 * k + 1] = recall;
-		parts[3 * k + 2] = index_where(b, some, tensor_div(b, twice, sum), none);
+		parts[3 * k + 2] = part_of_sum(b, twice, precision, recall, 0);
 	}
 	return tensor_cast(b, tensor_reshape(b, tensor_concat(b, 6, parts, 0), 1, &six), DT_F64);
 }

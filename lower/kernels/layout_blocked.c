@@ -96,7 +96,9 @@ bool format_is_nchw(const Op *op)
 	return format == DATA_FORMAT_NCHW || format == DATA_FORMAT_ANYLAYOUT;
 }
 
-// Axes that an INTS attribute names, of a tensor of rank 4, as bits; 0: it names none.
+enum { IMAGES = 1, SPACE = 4 | 8 }; // axes of a tensor of rank 4, as bits
+
+// Those that an INTS attribute names; 0: none.
 static unsigned axes_named(const Op *op, const char *name)
 {
 	int64_t axes[MAX_RANK];
@@ -107,19 +109,11 @@ static unsigned axes_named(const Op *op, const char *name)
 	return named;
 }
 
-enum { IMAGES = 1, SPACE = 4 | 8 };
-
-static bool axes_are_space(const Op *op, const char *name)
+// Whether it names some, and none but these.
+static bool axes_are_of(const Op *op, const char *name, unsigned axes)
 {
 	const unsigned named = axes_named(op, name);
-	return named && !(named & ~(unsigned)SPACE);
-}
-
-// A reduction that leaves the channels apart.
-static bool axes_spare_channels(const Op *op)
-{
-	const unsigned named = axes_named(op, "axis");
-	return named && !(named & ~(unsigned)(IMAGES | SPACE));
+	return named && !(named & ~axes);
 }
 
 static bool pads_space_only(const Op *op)
@@ -139,9 +133,9 @@ static bool op_is_spatial(const Op *op)
 	if (op_info_attr(op->info, "paddings"))
 		return pads_space_only(op);
 	if (op_info_attr(op->info, "axes"))
-		return axes_are_space(op, "axes") &&
+		return axes_are_of(op, "axes", SPACE) &&
 		       op_numbers(op, "decrease_axis", dropped, MAX_RANK) <= 0;
-	return (op->info->kind == KIND_REDUCE ? axes_spare_channels(op) : axes_are_space(op, "axis")) &&
+	return axes_are_of(op, "axis", op->info->kind == KIND_REDUCE ? IMAGES | SPACE : SPACE) &&
 	       !op_bool(op, "reduce_all", false);
 }
 

@@ -57,9 +57,8 @@ static bool reads_visit(Op *op, void *arg)
 	return r->only_identity;
 }
 
-// What an operation other than a nest computes in place of one operand: what else it reads must not
-// lie there.
-static bool place_reads_in_place(const Plan *p, const Op *op, int place, const Root *r)
+// Whether operand `place`, none if that is below 0, lies at r and no other operand does.
+static bool only_place_is_at(const Plan *p, const Op *op, int place, const Root *r)
 {
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *v = op_operand(op, i);
@@ -78,13 +77,10 @@ bool op_reads_by_element(const Plan *p, const Op *op)
 bool op_reads_in_place(const Plan *p, const Op *op, int i, const Root *r)
 {
 	const int place = op_place_operand(op);
-	if (place >= 0)
-		return place_reads_in_place(p, op, place, r);
-	if (!op_reads_by_element(p, op))
+	if (!only_place_is_at(p, op, place, r))
 		return false;
-	for (int k = 0; k < op->noperand; k++)
-		if (op_operand(op, k) && value_root(p, op_operand(op, k)) == r)
-			return false;
+	if (place >= 0 || !op_reads_by_element(p, op))
+		return place >= 0;
 	Reads reads = {p, op, r, op->results[i].type, true};
 	op_walk((Op *)op, reads_visit, &reads); // looks only
 	return reads.only_identity;

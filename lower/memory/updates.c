@@ -129,17 +129,21 @@ typedef struct Reads {
 	Step *of;   // for this one's reasons
 } Reads;
 
-static void step_waits(const Updates *u, Step *s, Step *of);
-
-static void step_wait_for(const Updates *u, Step *s, Step *on)
+static void step_wait(const Updates *u, Step *s, Step *on)
 {
-	if (on->follows) {
-		if (on->seen_by != s)
-			step_waits(u, s, on);
-		return;
-	}
 	list_add(u, &on->waiting, s);
 	s->waits++;
+}
+
+static void step_waits(const Updates *u, Step *s, Step *of);
+
+// s reads what `on` gives: waits for it, or for what that waits for, with which it comes along.
+static void step_wait_read(const Updates *u, Step *s, Step *on)
+{
+	if (!on->follows)
+		step_wait(u, s, on);
+	else if (on->seen_by != s)
+		step_waits(u, s, on);
 }
 
 static bool reads_wait(Op *op, void *arg)
@@ -149,7 +153,7 @@ static bool reads_wait(Op *op, void *arg)
 		const Value *v = op_operand(op, i);
 		Step *on = v && v->def ? step_of(r->updates, v->def) : NULL;
 		if (on && on != r->of)
-			step_wait_for(r->updates, r->step, on);
+			step_wait_read(r->updates, r->step, on);
 	}
 	return true;
 }
@@ -168,10 +172,8 @@ static void step_waits(const Updates *u, Step *s, Step *of)
 				continue;
 			const StepList *r = pointer_map_get(&u->readers, op_attr(use->user, "name"));
 			for (; r; r = r->next)
-				if (r->step != of && r->step != s) {
-					list_add(u, &r->step->waiting, s);
-					s->waits++;
-				}
+				if (r->step != of && r->step != s)
+					step_wait(u, s, r->step);
 		}
 }
 
