@@ -12,12 +12,12 @@ const char *tile_vector_name(DType t)
 	return names[t];
 }
 
-// The vectors of elements of type t; `sums`: they are added, too.
-static bool vectors_helper(KernelFunc *k, DType t, bool sums)
+// Vectors of `lanes` elements of type t, called `name`; `sums`: they are added, too.
+static bool vectors_named(KernelFunc *k, const char *name, DType t, int lanes, bool sums)
 {
-	const int lanes = target_lanes(k->target, t), size = (int)dtype_size(t);
+	const int size = (int)dtype_size(t);
 	const TemplateKey keys[] = {
-		{"v", tile_vector_name(t)},
+		{"v", name},
 		{"type", dtype_c_memory(t)},
 		{"zero", t == DT_F64 ? "0.0" : "0.0f"},
 		{"align", tile_int(k, size)},
@@ -29,6 +29,11 @@ static bool vectors_helper(KernelFunc *k, DType t, bool sums)
 		return kernel_helper(k, "vector_plain.c", COUNT_OF(keys), keys);
 	return kernel_helper(k, "vector_gnu.c", COUNT_OF(moves), moves) &&
 	       (!sums || kernel_helper(k, "vector_gnu_sums.c", 3, keys));
+}
+
+static bool vectors_helper(KernelFunc *k, DType t, bool sums)
+{
+	return vectors_named(k, tile_vector_name(t), t, target_lanes(k->target, t), sums);
 }
 
 bool tile_moves(KernelFunc *k, DType t)
@@ -44,6 +49,17 @@ bool tile_vectors(KernelFunc *k, DType t)
 bool tile_prelude(KernelFunc *k)
 {
 	return tile_vectors(k, DT_F32);
+}
+
+const char *tile_vectors_of(KernelFunc *k, int lanes)
+{
+	if (lanes == k->target->lanes)
+		return tile_prelude(k) ? "vf" : NULL;
+	const char *name = arena_printf(k->arena, "vf%d", lanes);
+	return kernel_helper(k, "kernel_macros.c", 0, NULL) &&
+	               vectors_named(k, name, DT_F32, lanes, true)
+	           ? name
+	           : NULL;
 }
 
 int tile_height(int height, int width, int nv)

@@ -8,11 +8,15 @@
 bool tile_prelude(KernelFunc *k);
 // The same with vectors of f32 or f64, and what they are called: `vf`, `vd`.
 bool tile_vectors(KernelFunc *k, DType t);
+// The same with vectors of `lanes` f32, an image's block; what they are called (`vf`, or `vf8` of
+// images of few channels), NULL after a diagnostic.
+const char *tile_vectors_of(KernelFunc *k, int lanes);
 // Only what loads and stores them, of any element that has such a name (else NULL).
 bool tile_moves(KernelFunc *k, DType t);
 const char *tile_vector_name(DType t);
-// vf_turn, which makes columns of the rows of a square of vectors. turn.c.
-bool tile_turn(KernelFunc *k);
+// vf_turn (vf8_turn), which makes columns of the rows of a square of vectors of so many lanes.
+// turn.c.
+bool tile_turn(KernelFunc *k, const char *vector, int lanes);
 // Rows (or pixels) of a tile that is nv vectors wide, when the target's tile is `height` x `width`.
 int tile_height(int height, int width, int nv);
 // How many sums of a tile run side by side: eight vectors or more hide the latency of an addition.

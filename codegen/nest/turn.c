@@ -10,9 +10,9 @@
 
 // Which lanes of a (0 ..) and b (lanes ..) make up a vector: of each group of lanes the lower half
 // or the higher, pieces of `width` from a and b by turns.
-static const char *mix_text(KernelFunc *k, int width, bool high)
+static const char *mix_text(KernelFunc *k, int lanes, int width, bool high)
 {
-	const int lanes = k->target->lanes, group = width < 2 ? 4 : 2 * width;
+	const int group = width < 2 ? 4 : 2 * width;
 	Text t;
 	text_init(&t, k->arena);
 	for (int i = 0; i < lanes; i++) {
@@ -24,29 +24,30 @@ static const char *mix_text(KernelFunc *k, int width, bool high)
 }
 
 // Exchanges blocks of `width` lanes of vectors that lie as far apart.
-static void mix_print(KernelFunc *k, Text *t, int width)
+static void mix_print(KernelFunc *k, Text *t, const char *vector, int lanes, int width)
 {
-	text_printf(t, "PD_UNROLL\nfor (int i = 0; i < %d; i++) {\n", k->target->lanes);
-	text_printf(t, "\tif (i & %d)\n\t\tcontinue;\n\tconst vf a = r[i], b = r[i + %d];\n", width,
-	            width);
-	text_printf(t, "\tVF_MIX(r[i], a, b, %s);\n", mix_text(k, width, false));
-	text_printf(t, "\tVF_MIX(r[i + %d], a, b, %s);\n}\n", width, mix_text(k, width, true));
+	text_printf(t, "PD_UNROLL\nfor (int i = 0; i < %d; i++) {\n", lanes);
+	text_printf(t, "\tif (i & %d)\n\t\tcontinue;\n\tconst %s a = r[i], b = r[i + %d];\n", width,
+	            vector, width);
+	text_printf(t, "\tVF_MIX(r[i], a, b, %s);\n", mix_text(k, lanes, width, false));
+	text_printf(t, "\tVF_MIX(r[i + %d], a, b, %s);\n}\n", width, mix_text(k, lanes, width, true));
 }
 
-bool tile_turn(KernelFunc *k)
+bool tile_turn(KernelFunc *k, const char *vector, int lanes)
 {
 	Text wider;
 	text_init(&wider, k->arena);
 	text_str(&wider, "");
-	for (int width = 4; width < k->target->lanes; width *= 2)
-		mix_print(k, &wider, width);
+	for (int width = 4; width < lanes; width *= 2)
+		mix_print(k, &wider, vector, lanes, width);
 	const TemplateKey keys[] = {
-		{"bytes", tile_int(k, k->target->lanes * 4)},
-		{"lanes", tile_int(k, k->target->lanes)},
-		{"low1", mix_text(k, 1, false)},
-		{"high1", mix_text(k, 1, true)},
-		{"low2", mix_text(k, 2, false)},
-		{"high2", mix_text(k, 2, true)},
+		{"v", vector},
+		{"bytes", tile_int(k, lanes * 4)},
+		{"lanes", tile_int(k, lanes)},
+		{"low1", mix_text(k, lanes, 1, false)},
+		{"high1", mix_text(k, lanes, 1, true)},
+		{"low2", mix_text(k, lanes, 2, false)},
+		{"high2", mix_text(k, lanes, 2, true)},
 		{"wider", wider.text},
 	};
 	return kernel_helper(k, "turn_gnu.c", COUNT_OF(keys), keys);
@@ -125,7 +126,7 @@ bool nest_turn_print(Nest *n, int depth)
 	KernelFunc *k = n->k;
 	const Loop *across = &n->loops[n->nloop - 2], *inner = &n->loops[n->nloop - 1];
 	const Op *load = copied_load(n);
-	if (!tile_prelude(k) || !tile_turn(k))
+	if (!tile_prelude(k) || !tile_turn(k, "vf", k->target->lanes))
 		return false;
 	const int top = depth;
 	const char *i = vectors_open(n, inner, &depth), *j = vectors_open(n, across, &depth);

@@ -15,7 +15,9 @@
 
 typedef struct Conv {
 	KernelFunc *k;
-	int lanes, ur, nv, q; // q: output channels in a group of packed weights
+	int lanes, x_lanes; // of a block of the result; of the input
+	int ur, nv, q;      // q: output channels in a group of packed weights
+	const char *vector; // what vectors of `lanes` are called
 	int64_t stride[2], pad[2], dilation[2], channels, kh, kw, out_blocks;
 	int64_t groups, share; // share: output channels of a group
 	const Type *x, *out;
@@ -29,10 +31,26 @@ static const char *tile_name(const Conv *v)
 	return v->plain ? "conv_plain" : v->point ? "conv_point" : "conv_tile";
 }
 
+// What stands behind the names of functions that read images of few channels.
+static const char *input_name(const Conv *v)
+{
+	return v->plain || v->x_lanes == v->k->target->lanes
+	           ? ""
+	           : arena_printf(v->k->arena, "_by%d", v->x_lanes);
+}
+
 // What stands behind the names of functions that fetch what comes next.
 static const char *far_name(const Conv *v)
 {
 	return *v->ahead ? "_ahead" : "";
+}
+
+// What functions of a tile are called by besides: its size, and what they read.
+static const char *tile_kind(const Conv *v, int nv)
+{
+	const KernelFunc *k = v->k;
+	return arena_printf(k->arena, "%dx%dof%d_s%" PRId64 "%s", v->ur, nv, v->q, v->stride[1],
+	                    input_name(v));
 }
 
 // The calls for a tile of any number of pixels up to `ur`; how many sums the largest has.
@@ -46,8 +64,7 @@ static const char *tile_cases(const Conv *v, int nv, int *sums)
 	for (int i = 1; i <= v->ur; i++) {
 		int split = v->point ? tile_split(i, nv) : 1;
 		*sums = split * i * nv > *sums ? split * i * nv : *sums;
-		const char *of = arena_printf(k->arena, "%s_%dx%dof%d_s%" PRId64, far_name(v), v->ur, nv,
-		                              v->q, v->stride[1]);
+		const char *of = arena_printf(k->arena, "%s_%s", far_name(v), tile_kind(v, nv));
 		if (v->point)
 			text_printf(&cases,
 			            "%s: conv_points%s(%d, %d, x, plane, channels, w, %stile); break;\n",
@@ -94,7 +111,7 @@ static bool tile_helper(Conv *v, int nv)
 	KernelFunc *k = v->k;
 	int sums;
 	const char *cases = tile_cases(v, nv, &sums);
-	TemplateKey keys[14] = {
+	TemplateKey keys[17] = {
 		{"nv", tile_int(k, nv)},
 		{"q", tile_int(k, v->q)},
 		{"lanes", tile_int(k, v->lanes)},
@@ -102,12 +119,15 @@ static bool tile_helper(Conv *v, int nv)
 		{"stride", tile_int(k, v->stride[1])},
 		{"cases", cases},
 		{"sums", tile_int(k, sums)},
-		{"step", tile_int(k, v->stride[1] * v->lanes)},
+		{"v", v->vector},
+		{"in", input_name(v)},
+		{"x_lanes", tile_int(k, v->x_lanes)},
+		{"step", tile_int(k, v->stride[1] * v->x_lanes)},
 	};
-	ahead_keys(v, keys + 8);
+	ahead_keys(v, keys + 11);
 	if (v->point) {
-		keys[12] = (TemplateKey){"pixel", nv > 1 ? arena_printf(k->arena, "i / %d", nv) : "i"};
-		keys[13] = (TemplateKey){
+		keys[15] = (TemplateKey){"pixel", nv > 1 ? arena_printf(k->arena, "i / %d", nv) : "i"};
+		keys[16] = (TemplateKey){
 			"vector", nv > 1 ? arena_printf(k->arena, "i %% %d * %d", nv, v->lanes) : "0"};
 	}
 	if ((v->point || *v->ahead) && !kernel_helper(k, "prefetch.c", 0, NULL))
@@ -115,21 +135,23 @@ static bool tile_helper(Conv *v, int nv)
 	if (v->plain && !kernel_helper(k, "unknown.c", 0, NULL))
 		return false;
 	return kernel_helper(k, arena_printf(k->arena, "%s.c", tile_name(v)),
-	                     v->plain ? 7 : COUNT_OF(keys), keys);
+	                     v->plain ? 8 : COUNT_OF(keys), keys);
 }
 
 const char *conv_point_function(KernelFunc *k, int height, int nv, int q)
 {
 	Conv v = {.k = k,
 	          .lanes = k->target->lanes,
+	          .x_lanes = k->target->lanes,
+	          .vector = "vf",
 	          .ur = height,
 	          .q = q,
 	          .point = true,
 	          .ahead = "ahead, step"};
 	v.stride[1] = 1;
-	return tile_helper(&v, nv) ? arena_printf(k->arena, "%s%s_%dx%dof%d_s1", tile_name(&v),
-	                                          far_name(&v), height, nv, q)
-	                           : NULL;
+	return tile_helper(&v, nv)
+	           ? arena_printf(k->arena, "%s%s_%s", tile_name(&v), far_name(&v), tile_kind(&v, nv))
+	           : NULL;
 }
 
 // `name * scale - less`, without what says nothing.
@@ -148,18 +170,18 @@ static const char *scaled(Conv *v, const char *name, int64_t scale, int64_t less
 static const char *tile_call(Conv *v, int nv)
 {
 	Arena *a = v->k->arena;
-	const char *head = arena_printf(a, "%s%s_%dx%dof%d_s%" PRId64 "(pixels, ", tile_name(v),
-	                                far_name(v), v->ur, nv, v->q, v->stride[1]);
+	const char *head = arena_printf(a, "%s%s_%s(pixels, ", tile_name(v), far_name(v),
+	                                tile_kind(v, nv));
 	const char *column = scaled(v, "first", v->stride[1], v->pad[1]);
 	if (v->flat)
 		return arena_printf(
 			a, "%simage + first * %d, height * width * %d, %" PRId64 ", filter%s, tile);\n", head,
-			v->lanes, v->lanes, v->channels, v->ahead);
+			v->x_lanes, v->x_lanes, v->channels, v->ahead);
 	if (v->point)
 		return arena_printf(a,
 		                    "%simage + (%s * width + %s) * %d, height * width * %d, %" PRId64
 		                    ", filter%s, tile);\n",
-		                    head, scaled(v, "row", v->stride[0], 0), column, v->lanes, v->lanes,
+		                    head, scaled(v, "row", v->stride[0], 0), column, v->x_lanes, v->x_lanes,
 		                    v->channels, v->ahead);
 	return arena_printf(a, "%s&shape, image, filter, %s, %s%s, tile);\n", head,
 	                    scaled(v, "row", v->stride[0], v->pad[0]), column, v->ahead);
@@ -182,14 +204,14 @@ static const char *shape_text(Conv *v)
 {
 	if (v->point)
 		return "";
-	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->lanes);
+	const char *by = v->plain ? "" : arena_printf(v->k->arena, " * %d", v->x_lanes);
 	return arena_printf(
 		v->k->arena,
 		"const conv_shape shape = {%" PRId64 ", height, width, %" PRId64 ", %" PRId64 ", %" PRId64
 		", %" PRId64 ", width%s, height * width%s, %s}; // channels, height, width, kh, kw, "
 		"dilation_y, dilation_x, row, plane, lane",
 		v->channels, v->kh, v->kw, v->dilation[0], v->dilation[1], by, by,
-		v->groups > 1 ? arena_printf(v->k->arena, "channels %% %d", v->lanes) : "0");
+		v->groups > 1 ? arena_printf(v->k->arena, "channels %% %d", v->x_lanes) : "0");
 }
 
 // acc, n, cb, y, x, c
@@ -398,6 +420,7 @@ static bool groups_print(Conv *v)
 	const char *next = arena_printf(a, "done + %d", v->lanes);
 	const TemplateKey keys[] = {
 		{"place", groups_place(v, parts)},
+		{"x_lanes", tile_int(k, v->x_lanes)},
 		{"lane", whole ? "0" : arena_printf(a, "(from + done) %% %d", v->lanes)},
 		{"next", whole ? next : arena_printf(a, "%s - lane < made ? %s - lane : made", next, next)},
 		{"loops", row_loops(v, v->groups * parts, &s)},
@@ -415,11 +438,17 @@ static bool conv_print(Conv *v)
 		return false;
 	const char *calls = tile_calls(v), *loops = group_calls(k, &s.loops, v->out_blocks, v->nv);
 	const TemplateKey keys[] = {
-		{"x_lanes", tile_int(k, v->plain ? 1 : v->lanes)},
+		{"x_lanes", tile_int(k, v->plain ? 1 : v->x_lanes)},
 		{"nv", tile_int(k, v->nv)},
 		{"loops", loops},
 	};
 	return calls && loops && conv_template(v, "conv.c", &s, calls, COUNT_OF(keys), keys);
+}
+
+// Whether a block of an image may have so many channels.
+static bool is_block(const Target *t, const Dim *lanes)
+{
+	return dim_is(lanes, t->lanes) || (t->few && dim_is(lanes, t->few));
 }
 
 // Whether operands and result lie as the templates have it.
@@ -430,8 +459,9 @@ static bool conv_fits(const Conv *v, const Type *x, const Type *w, const Type *o
 	for (int i = 2; i < 5; i++)
 		if (!dim_is_const(w->dims[i]))
 			return false;
-	return dim_is_const(out->dims[1]) && dim_is(out->dims[4], v->lanes) &&
-	       w->dims[4]->value % v->lanes == 0;
+	const Target *t = v->k->target;
+	return dim_is_const(out->dims[1]) && is_block(t, out->dims[4]) &&
+	       (v->plain || is_block(t, x->dims[4])) && w->dims[4]->value % out->dims[4]->value == 0;
 }
 
 static bool is_padded(const int64_t *pad)
@@ -443,7 +473,7 @@ static bool is_padded(const int64_t *pad)
 static bool conv_is_point(const Conv *v, const int64_t *pad)
 {
 	return !v->plain && v->kh == 1 && v->kw == 1 && !is_padded(pad) &&
-	       (v->groups == 1 || v->channels % v->lanes == 0);
+	       (v->groups == 1 || v->channels % v->x_lanes == 0);
 }
 
 static bool conv_read(Conv *v)
@@ -461,6 +491,8 @@ static bool conv_read(Conv *v)
 		return false;
 	v->pad[0] = pad[0];
 	v->pad[1] = pad[1];
+	v->lanes = (int)out->dims[4]->value;
+	v->x_lanes = v->plain ? 1 : (int)x->dims[4]->value;
 	v->out_blocks = out->dims[1]->value;
 	v->kh = w->dims[2]->value;
 	v->kw = w->dims[3]->value;
@@ -476,10 +508,11 @@ static bool conv_read(Conv *v)
 
 bool kernel_conv_emit(KernelFunc *k)
 {
-	Conv v = {.k = k, .lanes = k->target->lanes, .ahead = ""};
+	Conv v = {.k = k, .ahead = ""};
 	if (!tile_check_f32(k) || !tile_check_layout(k, conv_read(&v)))
 		return false;
-	return tile_prelude(k) &&
+	v.vector = tile_vectors_of(k, v.lanes);
+	return v.vector &&
 	       (v.point || (kernel_helper(k, "conv_shape.c", 0, NULL) &&
 	                    kernel_helper(k, "conv_steps.c", 0, NULL))) &&
 	       (v.groups > 1 ? groups_print(&v) : conv_print(&v));

@@ -14,6 +14,7 @@ enum { MAX_COLUMNS = 8 }; // of a filter whose weights for a row stay in registe
 typedef struct Depthwise {
 	KernelFunc *k;
 	int lanes, ur;
+	const char *vector; // what vectors of `lanes` are called
 	int64_t stride[2], pad[4], dilation[2], kh, kw;
 	int64_t group;    // channels of a group, 1 when depthwise
 	const char *name; // of the tile function
@@ -27,8 +28,8 @@ typedef struct Depthwise {
 // multiple.
 static bool blocks_fit(const Depthwise *v, const Type *x, const Type *w, const Type *out)
 {
-	if (!dim_is(out->dims[4], v->lanes) || !dim_is_const(out->dims[1]) ||
-	    !dim_is_const(x->dims[1]) || out->dims[1] != w->dims[0])
+	if (!dim_is(out->dims[4], v->lanes) || out->dims[4] != x->dims[4] ||
+	    !dim_is_const(out->dims[1]) || !dim_is_const(x->dims[1]) || out->dims[1] != w->dims[0])
 		return false;
 	return out->dims[1] == x->dims[1] ||
 	       (w->rank == 4 && out->dims[1]->value % x->dims[1]->value == 0);
@@ -43,8 +44,6 @@ static bool depthwise_fits(const Depthwise *v, const Type *x, const Type *w, con
 	for (const Dim *const *d = w->dims; d < w->dims + w->rank; d++)
 		if (!dim_is_const(*d))
 			return false;
-	if (!dim_is(w->dims[w->rank - 1], v->lanes))
-		return false;
 	return v->last
 	           ? out->dims[3] == x->dims[3] && dim_is(out->dims[3], w->dims[0]->value * v->lanes)
 	           : blocks_fit(v, x, w, out);
@@ -56,6 +55,8 @@ static const char *depthwise_name(const Depthwise *v)
 	Arena *a = v->k->arena;
 	const char *name = arena_printf(a, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
 	                                v->stride[1]);
+	if (v->lanes != v->k->target->lanes)
+		name = arena_printf(a, "%s_by%d", name, v->lanes);
 	if (v->last)
 		name = arena_printf(a, "%s_last", name);
 	if (v->group > 1)
@@ -72,13 +73,15 @@ static bool depthwise_read(Depthwise *v)
 	const Op *op = v->k->op;
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
+	const Dim *lanes = w->dims[w->rank - 1];
+	v->lanes = dim_is_const(lanes) ? (int)lanes->value : 0;
 	if (op_ints(op, "strides", v->stride, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
 	    op_ints(op, "dilations", v->dilation, 2) != 2 || !depthwise_fits(v, x, w, out))
 		return false;
 	const Dim *const *window = w->dims + w->rank - 3;
 	v->group = w->rank == 5 ? w->dims[1]->value : 1;
 	v->deep = op_attr(op, "volume") != NULL;
-	if (v->lanes % v->group ||
+	if (v->lanes < 1 || v->lanes % v->group ||
 	    (v->deep && (v->last || v->group > 1 || op_ints(op, "volume", v->volume, 6) != 6 ||
 	                 v->volume[2] < 1 || window[0]->value % v->volume[2])))
 		return false;
@@ -102,14 +105,15 @@ static bool spread_helper(const Depthwise *v)
 		text_str(&cases, ");\n");
 	}
 	const TemplateKey keys[] = {
+		{"v", v->vector},
 		{"group", tile_int(k, v->group)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"bytes", tile_int(k, v->lanes * 4)},
 		{"cases", cases.text},
 	};
 	if (!k->target->vector)
-		return kernel_helper(k, "spread_plain.c", 2, keys);
-	const TemplateKey gnu[] = {keys[0], keys[2], keys[3]};
+		return kernel_helper(k, "spread_plain.c", 3, keys);
+	const TemplateKey gnu[] = {keys[0], keys[1], keys[3], keys[4]};
 	return kernel_helper(k, "spread_gnu.c", COUNT_OF(gnu), gnu);
 }
 
@@ -161,6 +165,7 @@ static bool tile_helper(Depthwise *v)
 	KernelFunc *k = v->k;
 	const bool by_taps = v->dilation[1] != 1 || v->kw > MAX_COLUMNS, spreads = v->group > 1;
 	const TemplateKey keys[] = {
+		{"v", v->vector},
 		{"name", v->name},
 		{"kh", tile_int(k, v->kh)},
 		{"kw", tile_int(k, v->kw)},
@@ -168,7 +173,8 @@ static bool tile_helper(Depthwise *v)
 		{"lanes", tile_int(k, v->lanes)},
 		{"stride", tile_int(k, v->stride[1])},
 		{"group", tile_int(k, v->group)},
-		{"spread", spreads ? arena_printf(k->arena, "vf_spread_%" PRId64 "(", v->group) : ""},
+		{"spread",
+	     spreads ? arena_printf(k->arena, "%s_spread_%" PRId64 "(", v->vector, v->group) : ""},
 		{"by", spreads ? ", j)" : ""},
 		{"step", v->last ? "step" : tile_int(k, v->lanes)},
 		{"step_parameter", more_parameters(v)},
@@ -177,7 +183,7 @@ static bool tile_helper(Depthwise *v)
 	};
 	const int by_columns = (int)COUNT_OF(keys) - 1; // without dilation_x
 	const TemplateKey call[] = {
-		keys[0],
+		keys[1],
 		{"step_parameter", more_parameters(v)},
 		{"kw", tile_int(k, v->kw)},
 		{"stride", tile_int(k, v->stride[1])},
@@ -313,9 +319,9 @@ static bool depthwise_print(Depthwise *v)
 
 bool kernel_depthwise_emit(KernelFunc *k)
 {
-	Depthwise v = {
-		.k = k, .lanes = k->target->lanes, .last = op_bool(k->op, "channels_last", false)};
+	Depthwise v = {.k = k, .last = op_bool(k->op, "channels_last", false)};
 	if (!tile_check_f32(k) || !tile_check_layout(k, depthwise_read(&v)))
 		return false;
-	return tile_prelude(k) && tile_helper(&v) && depthwise_print(&v);
+	v.vector = tile_vectors_of(k, v.lanes);
+	return v.vector && tile_helper(&v) && depthwise_print(&v);
 }

@@ -16,7 +16,8 @@ enum {
 
 typedef struct ConvFilter {
 	KernelFunc *k;
-	int lanes, ur, nv; // of the tile: taps, blocks of output channels
+	int lanes, ur, nv;  // of the tile: taps, blocks of output channels
+	const char *vector; // what vectors of `lanes` are called
 	int64_t stride[2], pad[4], dilation[2], channels, groups, kh, kw, out_blocks;
 	const Type *x, *d;
 } ConvFilter;
@@ -42,8 +43,8 @@ static bool sizes_fit(const ConvFilter *v, bool plain, int rank)
 	for (int i = 0; i < rank; i++)
 		if (!dim_is_const(out->dims[i]))
 			return false;
-	return dim_is(v->d->dims[4], v->lanes) && dim_is(out->dims[rank - 1], v->lanes) &&
-	       v->d->dims[1] == out->dims[0] && (plain || dim_is(v->x->dims[4], v->lanes));
+	return out->dims[rank - 1] == v->d->dims[4] && v->d->dims[1] == out->dims[0] &&
+	       (plain || dim_is_const(v->x->dims[4]));
 }
 
 static bool filter_read(ConvFilter *v, bool plain, int rank)
@@ -64,7 +65,15 @@ static bool filter_read(ConvFilter *v, bool plain, int rank)
 	v->out_blocks = out[0]->value;
 	v->kh = out[rank - 3]->value;
 	v->kw = out[rank - 2]->value;
-	return tile_prelude(v->k);
+	v->lanes = (int)out[rank - 1]->value;
+	v->vector = tile_vectors_of(v->k, v->lanes);
+	return v->vector != NULL;
+}
+
+// What stands behind the names of functions for few output channels.
+static const char *few_name(const ConvFilter *v)
+{
+	return v->lanes == v->k->target->lanes ? "" : arena_printf(v->k->arena, "_of%d", v->lanes);
 }
 
 static bool tile_helper(const ConvFilter *v)
@@ -74,13 +83,15 @@ static bool tile_helper(const ConvFilter *v)
 	text_init(&cases, k->arena);
 	for (int i = 1; i <= v->ur; i++)
 		text_printf(&cases,
-		            "%s: filter_gradient_taps_%dx%d(%d, rows, columns, x, at, x_row, x_step, d, "
+		            "%s: filter_gradient_taps_%dx%d%s(%d, rows, columns, x, at, x_row, x_step, d, "
 		            "d_row, d_plane, to, next_tap, next_block); break;\n",
-		            tile_case(k, i, v->ur), v->ur, v->nv, i);
+		            tile_case(k, i, v->ur), v->ur, v->nv, few_name(v), i);
 	const TemplateKey keys[] = {
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},
 		{"lanes", tile_int(k, v->lanes)},
+		{"v", v->vector},
+		{"of", few_name(v)},
 		{"sums", tile_int(k, v->ur * v->nv)},
 		{"cases", cases.text},
 	};
@@ -119,6 +130,7 @@ static bool plain_print(const ConvFilter *v)
 		{"kw", tile_int(k, v->kw)},    {"channels", tile_int(k, v->channels)},
 		{"strip", tile_int(k, STRIP)}, {"share", tile_int(k, (taps + tiles - 1) / tiles)},
 		{"ur", tile_int(k, v->ur)},    {"nv", tile_int(k, v->nv)},
+		{"of", few_name(v)},
 	};
 	return gradient_template(v, "filter_gradient_plain.c", COUNT_OF(keys), keys);
 }
@@ -145,6 +157,8 @@ static bool blocked_print(const ConvFilter *v)
 		{"left", tile_int(k, v->pad[1])},
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},
+		{"of", few_name(v)},
+		{"x_lanes", kernel_dim(k, v->x->dims[4])},
 	};
 	return kernel_helper(k, "conv_steps.c", 0, NULL) &&
 	       gradient_template(v, "filter_gradient.c", COUNT_OF(keys), keys);
@@ -152,7 +166,7 @@ static bool blocked_print(const ConvFilter *v)
 
 bool kernel_filter_gradient_emit(KernelFunc *k)
 {
-	ConvFilter v = {.k = k, .lanes = k->target->lanes};
+	ConvFilter v = {.k = k};
 	const bool plain = op_bool(k->op, "plain_input", false);
 	if (!filter_read(&v, plain, 5))
 		return false;
@@ -162,14 +176,12 @@ bool kernel_filter_gradient_emit(KernelFunc *k)
 
 bool kernel_filter_gradient_single_emit(KernelFunc *k)
 {
-	ConvFilter v = {.k = k, .lanes = k->target->lanes};
+	ConvFilter v = {.k = k};
 	if (!filter_read(&v, false, 4))
 		return false;
 	const TemplateKey keys[] = {
-		{"kh", tile_int(k, v.kh)},
-		{"kw", tile_int(k, v.kw)},
-		{"top", tile_int(k, v.pad[0])},
-		{"left", tile_int(k, v.pad[1])},
+		{"kh", tile_int(k, v.kh)},       {"kw", tile_int(k, v.kw)}, {"top", tile_int(k, v.pad[0])},
+		{"left", tile_int(k, v.pad[1])}, {"v", v.vector},
 	};
 	return kernel_helper(k, "conv_steps.c", 0, NULL) &&
 	       gradient_template(&v, "filter_gradient_single.c", COUNT_OF(keys), keys);

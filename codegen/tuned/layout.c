@@ -20,13 +20,14 @@ typedef struct Interleave {
 static const char *lanes_call(KernelFunc *k, const Interleave *x, const Value *source)
 {
 	const bool back = x->template[0] == 'u';
-	const int lanes = k->target->lanes;
+	const int lanes = dim_is(x->q, k->target->few) ? k->target->few : k->target->lanes;
 	if (!k->target->vector || source->type->dtype != DT_F32 || !dim_is_const(x->q) ||
 	    x->q->value % lanes || lanes % 4)
 		return "0";
 	const char *name = back ? "unblock" : "interleave", *q = kernel_dim(k, x->q);
-	const TemplateKey keys[] = {{"q", q}, {"lanes", tile_int(k, lanes)}};
-	if (!tile_prelude(k) || !tile_turn(k) ||
+	const char *vector = tile_vectors_of(k, lanes);
+	const TemplateKey keys[] = {{"q", q}, {"lanes", tile_int(k, lanes)}, {"v", vector}};
+	if (!vector || !tile_turn(k, vector, lanes) ||
 	    !kernel_helper(k, arena_printf(k->arena, "%s_lanes.c", name), COUNT_OF(keys), keys))
 		return NULL;
 	return arena_printf(k->arena, "%s_%s(from, to, inner, have)", name, q);
@@ -177,6 +178,11 @@ bool kernel_unblock_emit(KernelFunc *k)
 
 // ---- blocks behind each other -------------------------------------------------------------------
 
+static int64_t lanes_of(const Type *blocked)
+{
+	return last_size(blocked)->value;
+}
+
 // Where channel `from` of pixel p lies in image n of `blocks` blocks.
 static const char *block_place(Arena *a, const char *pointer, const char *blocks, int64_t from,
                                int64_t b)
@@ -192,10 +198,9 @@ static const char *block_place(Arena *a, const char *pointer, const char *blocks
 // each.
 static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to, int64_t n)
 {
-	const int64_t b = k->target->lanes;
 	Arena *a = k->arena;
 	const Type *out = k->op->results[0].type;
-	const char *target = block_place(a, "out", kernel_dim(k, out->dims[1]), to, b);
+	const char *target = block_place(a, "out", kernel_dim(k, out->dims[1]), to, lanes_of(out));
 	text_printf(t, "for (int64_t p = p0; p < end; p++)\n\t");
 	if (i < 0) {
 		text_printf(t, "memset(%s, 0, %" PRId64 " * sizeof *out);\n", target, n);
@@ -203,13 +208,15 @@ static void piece_print(KernelFunc *k, Text *t, int i, int64_t from, int64_t to,
 	}
 	const Value *x = op_operand(k->op, i);
 	text_printf(t, "memcpy(%s, %s, %" PRId64 " * sizeof *out);\n", target,
-	            block_place(a, kernel_tensor(k, x), kernel_dim(k, x->type->dims[1]), from, b), n);
+	            block_place(a, kernel_tensor(k, x), kernel_dim(k, x->type->dims[1]), from,
+	                        lanes_of(x->type)),
+	            n);
 }
 
 // What lies in one block in front and behind is one piece.
 static const char *pieces_text(KernelFunc *k)
 {
-	const int64_t b = k->target->lanes;
+	const int64_t b = lanes_of(k->op->results[0].type);
 	const Attr *channels = op_attr(k->op, "channels"), *first = op_attr(k->op, "from");
 	int64_t to = 0;
 	Text t;
@@ -218,7 +225,8 @@ static const char *pieces_text(KernelFunc *k)
 		int64_t from = first ? first->ints[i] : 0;
 		const int64_t end = from + channels->ints[i];
 		for (int64_t n; from < end; from += n, to += n) {
-			const int64_t room = b - to % b, have = b - from % b;
+			const int64_t own = lanes_of(op_operand(k->op, i)->type);
+			const int64_t room = b - to % b, have = own - from % own;
 			n = end - from < room ? end - from : room;
 			n = have < n ? have : n;
 			piece_print(k, &t, i, from, to, n);

@@ -23,16 +23,18 @@ static bool pool_read(PoolGradient *v)
 	v->tiled = op_bool(op, "tiled", false);
 	v->max = op->noperand > 1 && op_operand(op, 1);
 	v->finds = v->max && !op_operand(op, 2);
-	v->lanes = op_bool(op, "blocked", false) ? v->k->target->lanes : 1;
+	const bool blocked = op_bool(op, "blocked", false);
 	if (!kernel || kernel->n != 2 || op_ints(op, "strides", v->stride, 2) != 2 ||
-	    op_ints(op, "paddings", v->pad, 2) != 2 || rank != (v->lanes > 1 ? 5 : 4))
+	    op_ints(op, "paddings", v->pad, 2) != 2 || rank != (blocked ? 5 : 4))
 		return false;
+	const Dim *lanes = blocked ? op->results[0].type->dims[4] : dim_const(v->k->ctx, 1);
 	for (int i = 0; i < 2 && !v->adaptive; i++) {
 		if (!dim_is_const(kernel->dims[i]))
 			return false;
 		v->kernel[i] = kernel->dims[i]->value;
 	}
-	return v->lanes == 1 || dim_is(op->results[0].type->dims[4], v->lanes);
+	v->lanes = dim_is_const(lanes) ? lanes->value : 0;
+	return v->lanes > 0;
 }
 
 // What an average divides by: the elements of the window, or those of the padded image.

@@ -197,7 +197,7 @@ bool interpret_hook_kernel_join_blocks(Interp *in, Op *op)
 	if (!out)
 		return false;
 	const size_t size = dtype_size(out->dtype);
-	const int64_t b = out->dims[out->rank - 1];
+	const size_t apart = (size_t)out->dims[out->rank - 1] * size; // pixels
 	int64_t pixels = 1, to = 0;
 	for (int d = 2; d < out->rank - 1; d++)
 		pixels *= out->dims[d];
@@ -207,11 +207,12 @@ bool interpret_hook_kernel_join_blocks(Interp *in, Op *op)
 		if (!x)
 			return false;
 		const int64_t first = from ? from->ints[i] : 0;
+		const size_t x_apart = (size_t)x->dims[x->rank - 1] * size;
 		for (int64_t n = 0; n < out->dims[0]; n++)
 			for (int64_t c = 0; c < channels->ints[i]; c++)
 				for (int64_t p = 0; p < pixels; p++)
-					memcpy(channel_at(out, n, pixels, to + c) + (size_t)(p * b) * size,
-					       channel_at(x, n, pixels, first + c) + (size_t)(p * b) * size, size);
+					memcpy(channel_at(out, n, pixels, to + c) + (size_t)p * apart,
+					       channel_at(x, n, pixels, first + c) + (size_t)p * x_apart, size);
 	}
 	return true;
 }

@@ -46,16 +46,23 @@ bool verify_hook_kernel_rows(Op *op)
 	return verify_hook_kernel(op) && rows_form_is_sound(op);
 }
 
-// Whether `t` has `channels` channels of images as those of `out`, in its blocks of b; `first`: and
-// as many before them, else no blocks but theirs.
-static bool image_joins(const Type *t, const Type *out, const int64_t *first, int64_t channels,
-                        int64_t b)
+// The last size of a blocked image; 0: it is not known.
+static int64_t block_of(const Type *t)
 {
-	const int64_t blocks = ((first ? *first : 0) + channels + b - 1) / b;
-	bool same = t->rank == out->rank && t->dtype == out->dtype && channels > 0 &&
-	            (!first || *first >= 0) && dim_is_const(t->dims[1]) &&
-	            (first ? t->dims[1]->value >= blocks : t->dims[1]->value == blocks);
-	for (int d = 0; d < out->rank && same; d++)
+	const Dim *b = t->dims[t->rank - 1];
+	return dim_is_const(b) ? b->value : 0;
+}
+
+// Whether `t` has `channels` channels of images as those of `out`, in blocks of its own; `first`:
+// and as many before them, else no blocks but theirs.
+static bool image_joins(const Type *t, const Type *out, const int64_t *first, int64_t channels)
+{
+	if (t->rank != out->rank || t->dtype != out->dtype || block_of(t) < 1 || channels < 1 ||
+	    (first && *first < 0) || !dim_is_const(t->dims[1]))
+		return false;
+	const int64_t b = block_of(t), blocks = ((first ? *first : 0) + channels + b - 1) / b;
+	bool same = first ? t->dims[1]->value >= blocks : t->dims[1]->value == blocks;
+	for (int d = 0; d < out->rank - 1 && same; d++)
 		same = d == 1 || t->dims[d] == out->dims[d];
 	return same;
 }
@@ -68,12 +75,12 @@ bool verify_hook_kernel_join_blocks(Op *op)
 	if (!verify_hook_kernel(op))
 		return false;
 	if (channels->n != op->noperand || (from && from->n != op->noperand) || out->rank < 3 ||
-	    !dim_is_const(out->dims[out->rank - 1]))
+	    block_of(out) < 1)
 		return verify_fail(op, "channels must be given for each operand");
-	const int64_t b = out->dims[out->rank - 1]->value;
+	const int64_t b = block_of(out);
 	for (int i = 0; i < op->noperand; all += channels->ints[i++])
 		if (!image_joins(op_operand(op, i)->type, out, from ? &from->ints[i] : NULL,
-		                 channels->ints[i], b))
+		                 channels->ints[i]))
 			return verify_fail(op, "%s is not of the result's images", operand_text(op, i));
 	if (!dim_is(out->dims[1], (all + b - 1) / b))
 		return verify_fail(op, "the result has not the blocks of all channels");

@@ -14,6 +14,7 @@ typedef struct Layout {
 	Context *ctx;
 	const Target *target;
 	bool allow_tf32, cuda_libs;
+	int64_t few;       // b of images with no more channels; 0: as of others
 	ValueMap *blocked; // plain value -> its blocked form
 	ValueMap *last;    // plain value -> its form [N x H x W x C]
 	Op **old;          // operations that were rebuilt in blocked form, in order
@@ -29,10 +30,14 @@ bool format_is_nchw(const Op *op); // its data_format
 // Whether a tensor can have a blocked form: [N x C x H x W] with C known.
 bool type_blockable(const Type *t);
 const Type *type_blocked(const Layout *l, const Type *t);
+// With blocks of b.
+const Type *type_in_blocks(Context *c, const Type *t, int64_t b);
 // Whether convolutions of this type run on blocked images: for CUDA those on tensor cores, but not
 // beside cuDNN, which wants plain ones.
 bool layout_has_blocks(const Layout *l, DType t);
 int64_t type_channels(const Type *t); // of a blockable type
+// b of an image with so many channels.
+int64_t layout_lanes(const Layout *l, int64_t channels);
 // The map again, on operands that `form` gives of those that are there, for a result of `type`;
 // NULL when one has none, or there are too many.
 typedef Value *OperandForm(Layout *l, Op *op, Value *v, const Type *out);
@@ -98,7 +103,7 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out);
 // The same for several groups, of any width.
 Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups);
 // kernel.depthwise, of groups that share blocks or of single channels: with more blocks in the
-// result than in x, these are repeated.
+// result, which are those of x, than in x, these are repeated.
 Value *conv_narrow(Layout *l, const Conv *cv, const Type *out);
 // The convolution of images [N x C x H x W] by the last two axes of a window; paddings are
 // constant.
@@ -111,9 +116,9 @@ Value *build_image_transposed(Builder *b, Value *x, Value *filter, const struct 
 // Reads strides, dilations and paddings; false where only a run tells them.
 bool conv_window(Conv *cv);
 void conv_set_geometry(Op *kernel, const Conv *cv);
-// How many vectors of output channels a register tile takes: full tiles as far as possible, all
+// How many vectors of b output channels a register tile takes: full tiles as far as possible, all
 // alike.
-int64_t conv_tile_vectors(const Layout *l, int64_t oc);
+int64_t conv_tile_vectors(const Layout *l, int64_t oc, int64_t b);
 
 // ---- layout_blocked.c ---------------------------------------------------------------------------
 

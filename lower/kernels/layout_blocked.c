@@ -167,8 +167,8 @@ bool pool_wants_blocks(const Layout *l, Op *op)
 	const Type *x = op_operand(op, 0)->type;
 	Window w;
 	if (!l->target->channel_lanes || (op->code != OP_PD_POOL2D && op->code != OP_PD_POOL3D) ||
-	    x->dtype != DT_F32 || 2 * type_channels(x) <= l->target->lanes || !window_of_pool(op, &w) ||
-	    w.whole)
+	    x->dtype != DT_F32 || 2 * type_channels(x) <= layout_lanes(l, type_channels(x)) ||
+	    !window_of_pool(op, &w) || w.whole)
 		return false;
 	int64_t pixels = 1;
 	for (int i = 0; i < w.n && !w.adaptive; i++)
@@ -183,7 +183,8 @@ bool layout_space(Layout *l, Op *op)
 	if (!form && op_is_spatial(op) && type_blockable(x->type) && pool_wants_blocks(l, op))
 		form = blocked_get(l, x);
 	if (!form || !op_is_spatial(op) ||
-	    ((op->info->traits & TRAIT_ENLARGES) && 2 * type_channels(x->type) <= l->target->lanes))
+	    ((op->info->traits & TRAIT_ENLARGES) &&
+	     2 * type_channels(x->type) <= layout_lanes(l, type_channels(x->type))))
 		return false; // enlarging mostly empty lanes costs more than unblocking before
 	bool reduce = op->info->kind == KIND_REDUCE;
 	if (reduce && !op_bool(op, "keepdim", false))
@@ -208,7 +209,7 @@ static bool replace_by_matrix(Layout *l, Op *op, Value *form, int64_t channels)
 	Context *c = l->ctx;
 	Builder b = builder_before(op);
 	const Type *t = op->results[0].type, *f = form->type;
-	const Dim *all = dim_const(c, f->dims[1]->value * l->target->lanes);
+	const Dim *all = dim_const(c, f->dims[1]->value * f->dims[4]->value);
 	Value *v = build_view(&b, form, 2, (const Dim *[]){f->dims[0], all});
 	if (v && all->value != channels)
 		v = tensor_cut(&b, v, 1, 0, channels);

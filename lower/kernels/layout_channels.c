@@ -13,15 +13,15 @@
 // outside is read.
 static Value *channel_at(const Layout *l, Nest *n, int64_t channels)
 {
-	int64_t b = l->target->lanes;
+	const int64_t b = layout_lanes(l, channels);
 	Value *c = index_add(&n->b, index_times(&n->b, n->at[1], b), n->at[4]);
 	return channels % b ? index_min(&n->b, c, index_const(&n->b, channels - 1)) : c;
 }
 
-// Where channel `c` is in a blocked tensor, at the nest's image and pixel.
-static void channel_place(const Layout *l, Nest *n, Value *c, Value **at)
+// Where channel `c` is in the blocked tensor `form`, at the nest's image and pixel.
+static void channel_place(const Value *form, Nest *n, Value *c, Value **at)
 {
-	Value *b = index_const(&n->b, l->target->lanes);
+	Value *b = index_dim(&n->b, form->type->dims[4]);
 	at[0] = n->at[0];
 	at[1] = index_div(&n->b, c, b);
 	at[2] = n->at[2];
@@ -46,19 +46,19 @@ static Value *slice_by_channel(Layout *l, Op *op, Value *form, int64_t start)
 	const Type *t = op->results[0].type;
 	Nest n = nest_open(&before, type_blocked(l, t));
 	Value *at[5];
-	channel_place(l, &n, index_plus(&n.b, channel_at(l, &n, type_channels(t)), start), at);
+	channel_place(form, &n, index_plus(&n.b, channel_at(l, &n, type_channels(t)), start), at);
 	return nest_close(&n, load(&n.b, form, at));
 }
 
-// Where the nest's channel is in a part of a concatenation that begins at channel `start`. Not
-// negative even when the channel is in another part.
-static void part_place(const Layout *l, Nest *n, Value *c, int64_t start, Value **at)
+// Where the nest's channel is in a part of a concatenation that begins at channel `start` of blocks
+// of `lanes`. Not negative even when the channel is in another part.
+static void part_place(const Value *form, Nest *n, Value *c, int64_t start, int64_t lanes,
+                       Value **at)
 {
 	Builder *b = &n->b;
-	int64_t lanes = l->target->lanes;
-	if (start % lanes) {
+	if (start % lanes || !dim_is(form->type->dims[4], lanes)) {
 		Value *s = index_const(b, start);
-		channel_place(l, n, index_sub(b, index_max(b, c, s), s), at);
+		channel_place(form, n, index_sub(b, index_max(b, c, s), s), at);
 		return;
 	}
 	memcpy(at, n->at, 5 * sizeof *at);
@@ -85,7 +85,8 @@ static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *part
 {
 	Builder before = builder_before(op);
 	const Type *t = op->results[0].type;
-	int64_t lanes = l->target->lanes, end = type_channels(t);
+	int64_t end = type_channels(t);
+	const int64_t lanes = layout_lanes(l, end);
 	Nest n = nest_open(&before, type_blocked(l, t));
 	Builder *b = &n.b;
 	Value *c = index_add(b, index_times(b, n.at[1], lanes), n.at[4]),
@@ -95,8 +96,9 @@ static Value *concat_by_channel(Layout *l, Op *op, int count, Value *const *part
 		// Lanes past the last channel are in no part.
 		Value *before_end = index_less(b, c, index_const(b, end));
 		Value *after_start = start ? index_less(b, index_const(b, start - 1), c) : NULL;
-		part_place(l, &n, c, start, at);
-		v = load_or(b, pred_and(b, before_end, after_start), v, blocked_get(l, parts[i]), at);
+		Value *form = blocked_get(l, parts[i]);
+		part_place(form, &n, c, start, lanes, at);
+		v = load_or(b, pred_and(b, before_end, after_start), v, form, at);
 		end = start;
 	}
 	return nest_close(&n, v);
@@ -155,7 +157,7 @@ static bool layout_shuffle(Layout *l, Op *op)
 	Value *c = channel_at(l, &n, channels), *g = index_const(b, groups), *at[5];
 	Value *from = index_add(b, index_times(b, index_mod(b, c, g), channels / groups),
 	                        index_div(b, c, g));
-	channel_place(l, &n, from, at);
+	channel_place(form, &n, from, at);
 	Value *out = nest_close(&n, load(b, form, at));
 	if (!out)
 		return false;
@@ -171,7 +173,8 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 {
 	Context *c = l->ctx;
 	const Type *t = op->results[0].type;
-	int64_t b = l->target->lanes, first = start / b, last = (start + type_channels(t) + b - 1) / b;
+	const int64_t b = form->type->dims[4]->value, first = start / b,
+				  last = (start + type_channels(t) + b - 1) / b;
 	Op *copy = op_rebuild(op, type_blocked(l, t), 1, &form);
 	op_set_attr(copy, "starts", attr_numbers(c, 1, &first));
 	op_set_attr(copy, "ends", attr_numbers(c, 1, &last));
@@ -181,7 +184,8 @@ static Value *slice_blocks(Layout *l, Op *op, Value *form, int64_t start)
 // `blocks`: the slice's axis is that of the blocks, too.
 static Value *slice_form(Layout *l, Op *op, Value *form, int64_t start, bool blocks)
 {
-	if (blocks && start % l->target->lanes == 0)
+	const int64_t b = form->type->dims[4]->value;
+	if (blocks && start % b == 0 && b == layout_lanes(l, type_channels(op->results[0].type)))
 		return slice_blocks(l, op, form, start);
 	return target_has(l->target, OP_KERNEL_JOIN_BLOCKS) ? slice_by_pieces(l, op, form, start)
 	                                                    : slice_by_channel(l, op, form, start);
@@ -222,16 +226,19 @@ static Value *concat_blocks(Layout *l, Op *op, int n, Value *const *parts, int64
 
 // Most of the parts must be blocked already, or blocking costs more than it saves. `whole`: whether
 // each begins with a block of the result.
-static bool parts_are_blocked(Layout *l, int n, Value *const *parts, int64_t axis, bool *whole)
+static bool parts_are_blocked(Layout *l, const Type *joined, int n, Value *const *parts,
+                              int64_t axis, bool *whole)
 {
+	const int64_t b = layout_lanes(l, type_channels(joined));
 	int blocked = 0;
 	*whole = true;
 	for (int i = 0; i < n; i++) {
 		if (!type_blockable(parts[i]->type))
 			return false;
 		blocked += blocked_find(l, parts[i]) != NULL;
-		*whole = *whole &&
-		         (axis != 1 || i == n - 1 || type_channels(parts[i]->type) % l->target->lanes == 0);
+		const int64_t channels = type_channels(parts[i]->type);
+		*whole = *whole && layout_lanes(l, channels) == b &&
+		         (axis != 1 || i == n - 1 || channels % b == 0);
 	}
 	return 2 * blocked >= n && blocked > 0;
 }
@@ -246,7 +253,7 @@ static bool layout_concat(Layout *l, Op *op)
 	if (!type_blockable(t) || (op->noperand > 1 && op_operand(op, 1)))
 		return false;
 	bool whole;
-	if (axis == 0 || !parts_are_blocked(l, n, parts, axis, &whole))
+	if (axis == 0 || !parts_are_blocked(l, t, n, parts, axis, &whole))
 		return false;
 	const bool joins = target_has(l->target, OP_KERNEL_JOIN_BLOCKS);
 	Value *out = whole   ? concat_blocks(l, op, n, parts, axis)

@@ -71,9 +71,9 @@ static Value *pack_filter(Op *op, Value *filter, int rank, const int64_t *sizes)
 	return &pack->results[0];
 }
 
-int64_t conv_tile_vectors(const Layout *l, int64_t oc)
+int64_t conv_tile_vectors(const Layout *l, int64_t oc, int64_t b)
 {
-	int64_t b = l->target->lanes, blocks = (oc + b - 1) / b, max = l->target->conv_nv;
+	int64_t blocks = (oc + b - 1) / b, max = l->target->conv_nv;
 	int64_t groups = (blocks + max - 1) / max;
 	return (blocks + groups - 1) / groups;
 }
@@ -81,17 +81,17 @@ int64_t conv_tile_vectors(const Layout *l, int64_t oc)
 // Where tiles are two vectors wide, an odd number of them would leave one for the last tiles, whose
 // sums are too few to hide the latency of an addition. Three are as good as two, if the pixels are
 // fewer, so they are taken where nothing or two are left then.
-static int64_t dense_tile_vectors(const Layout *l, int64_t oc)
+static int64_t dense_tile_vectors(const Layout *l, int64_t oc, int64_t b)
 {
-	const int64_t b = l->target->lanes, blocks = (oc + b - 1) / b;
+	const int64_t blocks = (oc + b - 1) / b;
 	const bool threes = l->target->conv_nv == 2 && blocks > 1 && blocks % 2 && blocks % 3 != 1;
-	return threes ? 3 : conv_tile_vectors(l, oc);
+	return threes ? 3 : conv_tile_vectors(l, oc, b);
 }
 
 Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 {
 	Context *c = l->ctx;
-	int64_t q = dense_tile_vectors(l, cv->oc) * l->target->lanes;
+	const int64_t b = layout_lanes(l, cv->oc), q = dense_tile_vectors(l, cv->oc, b) * b;
 	int64_t sizes[5] = {(cv->oc + q - 1) / q, cv->ic, cv->kh, cv->kw, q};
 	Value *w = pack_filter(cv->op, cv->filter, 5, sizes), *x = blocked_find(l, cv->x);
 	bool plain = !x && cv->channels <= MAX_PLAIN_CHANNELS;
@@ -109,18 +109,20 @@ Value *conv_dense(Layout *l, const Conv *cv, const Type *out)
 // Groups that share blocks, as many channels in as out: lanes need not leave their block.
 static bool groups_are_narrow(const Layout *l, const Conv *cv, int64_t groups)
 {
-	return cv->ic * groups == cv->oc && cv->ic < l->target->lanes && l->target->lanes % cv->ic == 0;
+	const int64_t b = layout_lanes(l, cv->channels);
+	return cv->ic * groups == cv->oc && cv->ic < b && b % cv->ic == 0;
 }
 
 Value *conv_narrow(Layout *l, const Conv *cv, const Type *out)
 {
-	int64_t b = l->target->lanes, sizes[5] = {(cv->oc + b - 1) / b, cv->ic, cv->kh, cv->kw, b};
+	const int64_t b = layout_lanes(l, cv->channels);
+	int64_t sizes[5] = {(cv->oc + b - 1) / b, cv->ic, cv->kh, cv->kw, b};
 	const bool depthwise = cv->ic == 1;
 	if (depthwise)
 		memmove(sizes + 1, sizes + 2, 3 * sizeof *sizes);
 	Value *w = pack_filter(cv->op, cv->filter, depthwise ? 4 : 5, sizes),
 		  *x = blocked_get(l, cv->x);
-	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_blocked(l, out), 2,
+	Op *kernel = layout_kernel(cv->op, OP_KERNEL_DEPTHWISE, type_in_blocks(l->ctx, out, b), 2,
 	                           (Value *[]){x, w});
 	conv_set_geometry(kernel, cv);
 	epilogue_identity(kernel, &kernel->regions[0]);
@@ -149,8 +151,8 @@ static Value *filter_of_repeats(const Conv *cv, int64_t m, int64_t each)
 // second, and a nest brings them in order.
 static Value *conv_repeats(Layout *l, const Conv *cv)
 {
-	const int64_t lanes = l->target->lanes, m = cv->oc / cv->channels,
-				  each = (cv->channels + lanes - 1) / lanes * lanes;
+	const int64_t lanes = layout_lanes(l, cv->channels), made_of = layout_lanes(l, cv->oc),
+				  m = cv->oc / cv->channels, each = (cv->channels + lanes - 1) / lanes * lanes;
 	const Type *t = cv->op->results[0].type;
 	Conv all = *cv;
 	all.oc = m * each;
@@ -162,8 +164,11 @@ static Value *conv_repeats(Layout *l, const Conv *cv)
 	Builder before = builder_before(cv->op);
 	Nest n = nest_open(&before, type_blocked(l, t));
 	Builder *b = &n.b;
-	Value *channel = index_add(b, index_times(b, n.at[1], lanes), n.at[4]), *of = index_const(b, m),
-		  *block = index_const(b, lanes), *from = index_div(b, channel, of);
+	Value *channel = index_add(b, index_times(b, n.at[1], made_of), n.at[4]);
+	if (made_of > lanes) // lanes past the last channel read none that is not there
+		channel = index_min(b, channel, index_const(b, cv->oc - 1));
+	Value *of = index_const(b, m), *block = index_const(b, lanes),
+		  *from = index_div(b, channel, of);
 	Value *at[5] = {n.at[0], index_times(b, index_mod(b, channel, of), each / lanes), n.at[2],
 	                n.at[3], index_mod(b, from, block)};
 	at[1] = index_add(b, at[1], index_div(b, from, block));
@@ -192,7 +197,8 @@ static Value *filter_of_groups(const Conv *cv, int64_t groups, int64_t q)
 Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups)
 {
 	Context *c = l->ctx;
-	const int64_t share = cv->oc / groups, q = conv_tile_vectors(l, share) * l->target->lanes;
+	const int64_t share = cv->oc / groups, b = layout_lanes(l, cv->oc),
+				  q = conv_tile_vectors(l, share, b) * b;
 	Value *filter = filter_of_groups(cv, groups, q), *x = filter ? blocked_get(l, cv->x) : NULL;
 	if (!x)
 		return NULL;
@@ -210,7 +216,7 @@ Value *conv_groups(Layout *l, const Conv *cv, const Type *out, int64_t groups)
 // On an image whose channels lie behind each other, in whole vectors; NULL: it is none.
 static Value *conv_last(Layout *l, const Conv *cv)
 {
-	const int64_t b = l->target->lanes, sizes[4] = {cv->oc / b, cv->kh, cv->kw, b};
+	const int64_t b = layout_lanes(l, cv->oc), sizes[4] = {cv->oc / b, cv->kh, cv->kw, b};
 	Value *x = blocked_find(l, cv->x) || cv->oc % b ? NULL : last_find(l, cv->op, cv->x);
 	if (!x)
 		return NULL;
@@ -295,8 +301,8 @@ static Value *conv_made(Layout *l, const Conv *cv, int64_t groups)
 	if (groups_are_narrow(l, cv, groups))
 		return conv_narrow(l, cv, out);
 	// With few channels most lanes would be empty.
-	return cv->ic == 1 && 2 * groups >= l->target->lanes ? conv_repeats(l, cv)
-	                                                     : conv_groups(l, cv, out, groups);
+	return cv->ic == 1 && 2 * groups >= layout_lanes(l, groups) ? conv_repeats(l, cv)
+	                                                            : conv_groups(l, cv, out, groups);
 }
 
 bool layout_conv(Layout *l, Op *op)

@@ -133,6 +133,7 @@ typedef struct Phases {
 	bool depthwise;        // phases of all channels stand side by side, as if of one group
 	bool blocked;          // its images
 	bool plain;            // the result
+	int64_t lanes;         // of the blocks that phases are made of, where the result has blocks
 	int64_t each;          // channels from one phase to the next
 	int64_t groups, count; // count: phases, which stand side by side in each group
 } Phases;
@@ -154,17 +155,17 @@ static Phases phases_of(const Layout *l, const Type *w, const Phase *p, int64_t 
 		s.each = groups;
 	}
 	s.plain = !blocked || (!s.depthwise && (2 * oc <= lanes || (groups > 1 && oc % lanes)));
+	s.lanes = layout_lanes(l, s.depthwise ? groups : oc);
 	if (!s.plain && s.count > 1)
-		s.each = (s.each + lanes - 1) / lanes * lanes;
+		s.each = (s.each + s.lanes - 1) / s.lanes * s.lanes;
 	return s;
 }
 
-// Where the nest's element lies among the phases: its channel there is that of its phase.
-static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s, Value **at)
+// Where the nest's element lies among `phases`: its channel there is that of its phase.
+static void phase_place(Nest *n, Value *phases, Value *phase, const Phases *s, Value **at)
 {
 	Builder *b = &n->b;
-	const int64_t lanes = l->target->lanes;
-	const int64_t each = s->plain ? s->each : s->each / lanes;
+	const int64_t each = s->plain ? s->each : s->each / s->lanes;
 	at[1] = index_add(b, index_times(b, phase, each), n->at[1]);
 	if (s->groups > 1)
 		at[1] = index_add(
@@ -174,7 +175,7 @@ static void phase_place(const Layout *l, Nest *n, Value *phase, const Phases *s,
 		return;
 	at[4] = n->at[4];
 	if (s->plain) {
-		Value *channel = at[1], *block = index_const(b, lanes);
+		Value *channel = at[1], *block = index_dim(b, phases->type->dims[4]);
 		at[1] = index_div(b, channel, block);
 		at[4] = index_mod(b, channel, block);
 	}
@@ -239,7 +240,7 @@ static Value *interleave(Layout *l, Op *op, Value *phases, const Phase *p, const
 	Value *ry, *rx, *at[5] = {n.at[0]};
 	at[2] = phase_split(&n.b, &p[0], n.at[2], &ry);
 	at[3] = phase_split(&n.b, &p[1], n.at[3], &rx);
-	phase_place(l, &n, index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx), s, at);
+	phase_place(&n, phases, index_add(&n.b, index_times(&n.b, ry, p[1].stride), rx), s, at);
 	return nest_close(&n, load(&n.b, phases, at));
 }
 

@@ -20,12 +20,21 @@ int64_t type_channels(const Type *t)
 	return t->dims[1]->value;
 }
 
+int64_t layout_lanes(const Layout *l, int64_t channels)
+{
+	return channels <= l->few ? l->few : l->target->lanes;
+}
+
+const Type *type_in_blocks(Context *c, const Type *t, int64_t b)
+{
+	const Dim *dims[5] = {t->dims[0], dim_const(c, (type_channels(t) + b - 1) / b), t->dims[2],
+	                      t->dims[3], dim_const(c, b)};
+	return type_tensor(c, t->dtype, 5, dims, 0);
+}
+
 const Type *type_blocked(const Layout *l, const Type *t)
 {
-	int64_t b = l->target->lanes;
-	const Dim *dims[5] = {t->dims[0], dim_const(l->ctx, (type_channels(t) + b - 1) / b), t->dims[2],
-	                      t->dims[3], dim_const(l->ctx, b)};
-	return type_tensor(l->ctx, t->dtype, 5, dims, 0);
+	return type_in_blocks(l->ctx, t, layout_lanes(l, type_channels(t)));
 }
 
 bool layout_has_blocks(const Layout *l, DType t)
@@ -126,7 +135,7 @@ static Builder builder_after(Layout *l, Value *v)
 static bool layouts_agree(const Layout *l, const Type *plain)
 {
 	return dim_is(plain->dims[2], 1) && dim_is(plain->dims[3], 1) &&
-	       type_channels(plain) % l->target->lanes == 0;
+	       type_channels(plain) % layout_lanes(l, type_channels(plain)) == 0;
 }
 
 Value *block_by_nest(Builder *b, Value *v, const Type *type)
@@ -177,7 +186,7 @@ Value *blocked_get(Layout *l, Value *v)
 	if (last)
 		form = last_to_blocks(l, &after, last, type);
 	if (!form)
-		form = change_layout(l, v, OP_KERNEL_BLOCK, type, "b", l->target->lanes);
+		form = change_layout(l, v, OP_KERNEL_BLOCK, type, "b", type->dims[4]->value);
 	form->name = v->name;
 	value_map_set(l->blocked, v, form);
 	return form;

@@ -61,7 +61,7 @@ static Value *filter_plain(Builder *b, Value *sums, const Type *out)
 static const Type *sums_type(const Layout *l, const Conv *cv, bool single)
 {
 	Context *c = l->ctx;
-	const int64_t lanes = l->target->lanes;
+	const int64_t lanes = layout_lanes(l, cv->oc);
 	const int64_t sizes[5] = {(cv->oc + lanes - 1) / lanes, cv->ic, cv->kh, cv->kw, lanes};
 	const Dim *dims[5];
 	int rank = 0;
@@ -101,7 +101,7 @@ bool layout_filter_gradient(Layout *l, Op *op)
 	    !filter_read(op, &cv, &groups))
 		return false;
 	const bool single = groups > 1 && cv.ic == 1 && cv.oc == groups && cv.channels == groups;
-	if (!single && groups > 1 && cv.oc / groups % l->target->lanes)
+	if (!single && groups > 1 && cv.oc / groups % layout_lanes(l, cv.oc))
 		return false;
 	Builder b = builder_before(op);
 	Value *sums = filter_sums(l, &b, &cv, groups, single),

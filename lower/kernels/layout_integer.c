@@ -103,7 +103,7 @@ static bool integer_conv(Layout *l, Op *op)
 	                .kh = w->dims[2],
 	                .kw = w->dims[3],
 	                .quads = (w->dims[1] + d - 1) / d,
-	                .q = conv_tile_vectors(l, w->dims[0]) * l->target->lanes,
+	                .q = conv_tile_vectors(l, w->dims[0], l->target->lanes) * l->target->lanes,
 	                .d = d};
 	Op *kernel = integer_kernel(l, &cv, &p, type_blocked(l, out), blocked_get(l, cv.x));
 	if (kernel)
@@ -150,7 +150,7 @@ static bool integer_matmul(Layout *l, Op *op)
 	                .quads = (depth + d - 1) / d,
 	                .q = lanes * (lone && vectors < LONE_ROW ? vectors
 	                              : lone                     ? LONE_ROW
-	                                                         : conv_tile_vectors(l, w->dims[1])),
+	                                     : conv_tile_vectors(l, w->dims[1], lanes)),
 	                .d = d};
 	Builder b = builder_before(op);
 	Value *dots = whole_dots(&b, cv.x, depth, d), *view = NULL;

@@ -69,7 +69,7 @@ Value *last_to_blocks(Layout *l, Builder *b, Value *form, const Type *type)
 {
 	static const int64_t perm[5] = {0, 3, 1, 2, 4};
 	const Dim *const *t = type->dims;
-	if (!dim_is(form->type->dims[3], t[1]->value * l->target->lanes))
+	if (!dim_is(form->type->dims[3], t[1]->value * t[4]->value))
 		return NULL;
 	Value *parts = build_view(b, form, 5, (const Dim *[]){t[0], t[2], t[3], t[1], t[4]});
 	return parts ? turn(b, parts, 5, perm) : NULL;
@@ -79,7 +79,7 @@ static Value *blocks_to_last(Layout *l, Builder *b, Value *v)
 {
 	static const int64_t perm[5] = {0, 2, 3, 1, 4};
 	Value *form = blocked_find(l, v);
-	if (!form || type_channels(v->type) % l->target->lanes)
+	if (!form || type_channels(v->type) % form->type->dims[4]->value)
 		return NULL;
 	const Dim *const *d = v->type->dims;
 	Value *turned = turn(b, form, 5, perm);

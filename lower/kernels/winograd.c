@@ -20,15 +20,20 @@ static bool all_are(const Op *op, const char *name, int64_t want)
 	return op_ints(op, name, v, 2) == 2 && v[0] == want && v[1] == want;
 }
 
+static bool in_blocks_of(const Type *image, int64_t lanes)
+{
+	return image->rank == 5 && dim_is(image->dims[4], lanes);
+}
+
 // The operation that packs the filter of a convolution which could be transformed; NULL: it cannot.
-static Op *pack_of(const Op *conv)
+static Op *pack_of(const Op *conv, int64_t lanes)
 {
 	Op *pack = op_operand(conv, 1)->def;
 	if (!pack || pack->code != OP_KERNEL_PACK_CONV || !value_constant(op_operand(pack, 0)))
 		return NULL;
 	const Type *w = op_operand(pack, 0)->type, *out = conv->results[0].type;
-	const bool plain = op_bool(conv, "plain_input", false) || out->rank != 5;
-	return !plain && w->rank == 4 && w->dtype == DT_F32 && dim_is(w->dims[2], 3) &&
+	const bool blocked = in_blocks_of(op_operand(conv, 0)->type, lanes) && in_blocks_of(out, lanes);
+	return blocked && w->rank == 4 && w->dtype == DT_F32 && dim_is(w->dims[2], 3) &&
 	               dim_is(w->dims[3], 3) && op_int(conv, "groups", 1) == 1 &&
 	               all_are(conv, "strides", 1)
 	           ? pack
@@ -72,7 +77,7 @@ static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, int tile)
 
 static void conv_visit(const Target *t, Op *conv, int threads)
 {
-	Op *pack = pack_of(conv);
+	Op *pack = pack_of(conv, t->lanes);
 	if (!pack)
 		return;
 	const Dim *const *out = conv->results[0].type->dims;

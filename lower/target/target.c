@@ -6,8 +6,8 @@
 #include <string.h>
 
 // What targets with vectors of 512 bits share.
-#define TILES_512                                                                      \
-	.vector = true, .channel_lanes = true, .doubles = true, .lanes = 16, .gemm_mr = 8, \
+#define TILES_512                                                                                \
+	.vector = true, .channel_lanes = true, .doubles = true, .lanes = 16, .few = 8, .gemm_mr = 8, \
 	.gemm_nv = 3, .conv_ur = 7, .conv_nv = 4
 #define FLAGS_512 "-mavx512f -mavx512bw -mavx512vl -mavx512dq"
 #define MACROS_512 "__AVX512F__ __AVX512BW__ __AVX512VL__ __AVX512DQ__"

@@ -27,6 +27,7 @@ typedef struct Target {
 	bool graph;   // runs are launches that wait for each other only; no host sees what they find
 	bool doubles; // products take f64, in the tile of those of f32
 	int lanes;    // f32 in a vector register, and b of the blocked layout
+	int few; // b of images with no more channels than that, in vectors of as many; 0: as others
 	int gemm_mr, gemm_nv; // register tile of GEMM: rows x vectors; NR = gemm_nv * lanes
 	int conv_ur,
 		conv_nv; // register tile of convolution: output pixels x vectors of output channels
