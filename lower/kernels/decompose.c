@@ -2,6 +2,7 @@
 // parts are worth more than the whole are taken apart by their definitions; softmax and norms
 // become kernels that read their input through a region (rows.c).
 #include "ir/build/nest.h"
+#include "ir/define/define.h"
 #include "lower/clean/clean.h"
 #include "lower/kernels/kernels.h"
 #include "lower/kernels/layout.h"
@@ -202,14 +203,14 @@ bool decompose_hook_concat_to_appends(PassContext *p, Op *op)
 static bool takes_apart(const PassContext *p, const Op *op)
 {
 	return (op->info->traits & (p->target->simt ? TRAIT_APART : TRAIT_APART | TRAIT_APART_C)) &&
-	       op_functions(op)->define;
+	       (op_functions(op)->define || op->info->compose);
 }
 
 static bool op_take_apart(Op *op)
 {
 	Builder b = builder_before(op);
 	Value **results = NEW_ARRAY(op->ctx->arena, (size_t)op->nresult, Value *);
-	if (!op_functions(op)->define(&b, op, results))
+	if (!op_define(&b, op, results))
 		return false;
 	op_replace(op, results);
 	return true;
