@@ -450,6 +450,7 @@ struct Scalars {
 	PointerMap narrow;     // index -> a NarrowIndex, where a variable of 32 bits holds it
 	int nspan;
 	IndexSpan spans[4]; // where indices are known to be in this place
+	const struct Needed *needed; // what is printed in this place; NULL: all operations
 };
 
 void scalars_init(Scalars *s, KernelFunc *k);
@@ -505,6 +506,8 @@ void needed_begin(Needed *n, const Scalars *s);
 void needed_value(Needed *n, const Value *v);
 void needed_block(Needed *n, const Block *b);
 bool needed_is(const Needed *n, const Op *op);
+// The only use of v by what is needed; NULL: there are several, or none.
+const Use *needed_use(const Needed *n, const Value *v);
 // Whether a float is sure to be a number that the integer type has room for; maximum and minimum
 // with a constant, NULL: as the table has them. limits.c.
 bool float_fits(const Value *v, const Type *to);

@@ -44,21 +44,50 @@ static bool span_mark(Needed *n, const Op *op, bool choice)
 	return limit != NULL;
 }
 
+static bool is_choice(const Op *op)
+{
+	return op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
+}
+
+// Which operands are read where the predicate of a choice is known, [first, end); else all.
+static void operands_read(const Needed *n, const Op *op, int *first, int *end)
+{
+	const int known = is_choice(op) ? scalars_known(n->s, op_operand(op, 0)) : -1;
+	*first = 0;
+	*end = op->noperand;
+	if (known >= 0 && op->code == OP_PD_WHERE) {
+		*first = known ? 1 : 2;
+		*end = *first + 1;
+	} else if (known >= 0) {
+		*first = known ? 2 : 1;
+		*end = known ? *end : 2;
+	}
+}
+
+const Use *needed_use(const Needed *n, const Value *v)
+{
+	const Use *only = NULL;
+	for (const Use *u = v->uses; u; u = u->next) {
+		int first, end;
+		if (u->user->nresult && !needed_is(n, u->user))
+			continue;
+		operands_read(n, u->user, &first, &end);
+		if ((int)u->index < first || (int)u->index >= end)
+			continue;
+		if (only)
+			return NULL;
+		only = u;
+	}
+	return only;
+}
+
 static void op_mark(Needed *n, const Op *op)
 {
-	bool choice = op->code == OP_LOOP_LOAD_OR || op->code == OP_PD_WHERE;
-	int known = choice ? scalars_known(n->s, op_operand(op, 0)) : -1;
-	int from = 0, to = op->noperand;
-	if (span_mark(n, op, choice))
+	int first, end;
+	if (span_mark(n, op, is_choice(op)))
 		return;
-	if (known >= 0 && op->code == OP_PD_WHERE) {
-		from = known ? 1 : 2;
-		to = from + 1;
-	} else if (known >= 0) {
-		from = known ? 2 : 1;
-		to = known ? to : 2;
-	}
-	for (int i = from; i < to; i++)
+	operands_read(n, op, &first, &end);
+	for (int i = first; i < end; i++)
 		needed_value(n, op_operand(op, i));
 	for (int i = 0; i < op->nregion; i++)
 		needed_block(n, op->regions[i].first);

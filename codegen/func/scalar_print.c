@@ -44,11 +44,12 @@ static size_t expression_length(const char *e)
 // Whether use, or that of a conversion of it, is an arm of `? :`. A load in one is read only where
 // the condition holds; gcc 12 makes masked loads of that, and of some groups of them it reads the
 // wrong elements. The element is there in any case, or a condition of the load's own says so.
-static bool is_arm(const Use *use)
+static bool is_arm(const Scalars *s, const Use *use)
 {
 	while (use->user->code == OP_PD_CAST && value_use_count(&use->user->results[0]) == 1)
 		use = use->user->results[0].uses;
-	return use->user->code == OP_PD_WHERE && use->index;
+	return use->user->code == OP_PD_WHERE && use->index &&
+	       scalars_known(s, op_operand(use->user, 0)) < 0;
 }
 
 // Whether a nest loads another element of the same row, too: what one round reads the round before
@@ -77,7 +78,15 @@ static bool load_stands_apart(const Scalars *s, const Op *op, const Use *use)
 	if (!load_indices_at(op))
 		return false;
 	const bool loops = s->k->op->code == OP_LOOP_NEST && !s->k->cg->backend->device;
-	return is_arm(use) || (loops && is_neighbour(op));
+	return is_arm(s, use) || (loops && is_neighbour(op));
+}
+
+// The use of v, if one operation of those that are printed here reads it.
+static const Use *only_use(const Scalars *s, const Value *v)
+{
+	if (s->needed)
+		return needed_use(s->needed, v);
+	return value_use_count(v) == 1 ? v->uses : NULL;
 }
 
 static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool may)
@@ -86,9 +95,9 @@ static bool op_is_inlined(const Scalars *s, const Op *op, const char *e, bool ma
 	if (expression_is_word(e) || op->code == OP_LOOP_CONSTANT || op->code == OP_LOOP_DIM ||
 	    guard_is_silent(op) || spans_exact(s, &op->results[0], &at))
 		return true;
-	if (!may || value_use_count(&op->results[0]) != 1)
+	const Use *use = may ? only_use(s, &op->results[0]) : NULL;
+	if (!use)
 		return false;
-	const Use *use = op->results[0].uses;
 	const bool stored = use->user == block_terminator(op->block);
 	if (!stored && expression_length(e) > MAX_INLINE_LENGTH)
 		return false;

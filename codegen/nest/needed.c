@@ -81,6 +81,8 @@ void nest_renew(Nest *n)
 {
 	needed_begin(&n->needed, &n->s);
 	terms_mark(n);
+	// Terms read what the operations that are needed behind them may read once more.
+	n->s.needed = n->terms ? NULL : &n->needed;
 	if (n->terms) {
 		n->needed.left = n->terms->kept;
 		n->needed.nleft = n->terms->n;

@@ -76,9 +76,12 @@ static bool body_print(Reduction *r, int depth)
 	Needed needed;
 	needed_begin(&needed, r->s);
 	needed_block(&needed, b);
+	const Needed *outside = r->s->needed;
+	r->s->needed = &needed;
 	for (const Op *op = b->first; op != end; op = op->next)
 		if (needed_is(&needed, op) && !scalar_op_print(r->s, op, true, depth, r->out))
 			return false;
+	r->s->needed = outside;
 	const char *value = scalars_name(r->s, op_operand(end, 0));
 	if (!value)
 		return false;
