@@ -23,7 +23,7 @@ SOURCES += codegen/model/branch.c codegen/model/moves.c codegen/model/header.c c
 SOURCES += codegen/nest/accumulate.c codegen/nest/ahead.c codegen/nest/blocks.c codegen/nest/clip.c codegen/nest/cut.c codegen/nest/kernel_scan.c codegen/nest/kernel_select.c \
 	codegen/nest/lanes.c codegen/nest/lanes_row.c \
 	codegen/nest/nest.c codegen/nest/needed.c codegen/nest/parts.c codegen/nest/reduce.c codegen/nest/groups.c codegen/nest/region.c codegen/nest/terms.c codegen/nest/tiny.c codegen/nest/turn.c
-SOURCES += codegen/text/names.c codegen/text/parens.c codegen/text/prelude.c codegen/text/template.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
+SOURCES += codegen/text/names.c codegen/text/parens.c codegen/text/prelude.c codegen/text/template.c codegen/text/unbrace.c codegen/text/words.c codegen/text/braces.c codegen/text/wrap.c
 # Texts that pdcc carries: the templates of generated code, the runtime stub, the emulator of CUDA.
 TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/conv_groups.c.in \

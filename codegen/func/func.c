@@ -411,6 +411,7 @@ int kernel_add(Codegen *cg, EmittedFunc f, const char *stem)
 const char *kernel_finish(KernelFunc *k)
 {
 	params_order(k);
+	text_unbrace(&k->text);
 	const Loc *loc = k->op->loc;
 	const char *var = loc->var ? name_by_operator(k->arena, loc->var, loc->type)
 	                           : k->op->info->short_name;

@@ -449,7 +449,7 @@ struct Scalars {
 	bool known_value[8];   // … and what they are
 	PointerMap narrow;     // index -> a NarrowIndex, where a variable of 32 bits holds it
 	int nspan;
-	IndexSpan spans[4]; // where indices are known to be in this place
+	IndexSpan spans[4];          // where indices are known to be in this place
 	const struct Needed *needed; // what is printed in this place; NULL: all operations
 };
 

@@ -63,6 +63,8 @@ bool template_expand(Context *c, Text *out, const char *name, int nkey, const Te
 
 // A line, behind `depth` tabs.
 void text_line(Text *out, int depth, const char *fmt, ...) PRINTF_LIKE(3, 4);
+// Takes the braces of loops away whose body is one statement. unbrace.c.
+void text_unbrace(Text *t);
 // Where the condition `fmt` holds, a function of the model returns `status`.
 void text_refuse(Text *out, const char *status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool char_is_word(char c);                              // may stand in an identifier

@@ -240,10 +240,9 @@ PD_INLINE void compute_conv2d_0_tmp_0_group(const int64_t n, const int64_t group
 PD_APART void compute_conv2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
 		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t n = 0; n < dim_n; n++) {
+	for (int64_t n = 0; n < dim_n; n++)
 		for (int64_t group = 0; group < 2; group++)
 			compute_conv2d_0_tmp_0_group(n, group, 2, out, x, w, t0, dim_n);
-	}
 }
 
 // Adds one tap of the filter, for `channels` channels, of which there are some, to the pixels [lo,
@@ -369,17 +368,16 @@ PD_INLINE void compute_conv2d_1_tmp_0_group(const int64_t n, const int64_t group
 PD_APART void compute_conv2d_1_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT x,
 		const float *PDRT_RESTRICT w, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
-	for (int64_t n = 0; n < dim_n; n++) {
+	for (int64_t n = 0; n < dim_n; n++)
 		for (int64_t group = 0; group < 4; group++)
 			compute_conv2d_1_tmp_0_group(n, group, 2, out, x, w, t0, dim_n);
-	}
 }
 
 /* pool2d */
 PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT_RESTRICT t0,
 		int64_t dim_n)
 {
-	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++) {
+	for (int64_t i0 = 0; i0 < 8 * dim_n; i0++)
 		for (int64_t i1 = 0; i1 < 4; i1++) {
 			const int64_t v2 = i1 * 2;
 			for (int64_t i3 = 0; i3 < 4; i3++) {
@@ -387,21 +385,19 @@ PD_APART void compute_pool2d_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 				float acc5[4];
 				for (int l = 0; l < 4; l++)
 					acc5[l] = -INFINITY;
-				for (int64_t i6 = 0; i6 < 2; i6++) {
+				for (int64_t i6 = 0; i6 < 2; i6++)
 					for (int64_t i7 = 0; i7 < 2; i7++) {
 						PDRT_LANES for (int l = 0; l < 4; l++) {
 							const float v8 = t0[((i0 * 8 + (v2 + i6)) * 8 + (v4 + i7)) * 4 + l];
 							acc5[l] = acc5[l] > v8 ? acc5[l] : v8;
 						}
 					}
-				}
 				PDRT_LANES for (int l = 0; l < 4; l++) {
 					out[((i0 * 4 + i1) * 4 + i3) * 4 + l] = -3.4028235e+38f > acc5[l]
 							? -3.4028235e+38f : acc5[l];
 				}
 			}
 		}
-	}
 }
 
 /* pool2d */
@@ -494,7 +490,7 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 		const float *PDRT_RESTRICT b, const float *PDRT_RESTRICT t0, int64_t dim_n)
 {
 	const int64_t M = dim_n, N = 48, K = 512;
-	for (int64_t n0 = 0; n0 < N; n0 += 8) {
+	for (int64_t n0 = 0; n0 < N; n0 += 8)
 		for (int64_t m0 = 0, m1; m0 < M; m0 = m1) {
 			m1 = pd_tile_end(m0, M, 6);
 			float tile[6 * 8] PD_ALIGNED;
@@ -509,7 +505,6 @@ PD_APART void compute_linear_0_tmp_0(float *PDRT_RESTRICT out, const float *PDRT
 				}
 			}
 		}
-	}
 }
 
 // 4 rows of `a` or fewer times 3 vectors of a packed panel (k rows of 12). `split`
@@ -582,9 +577,8 @@ PD_INLINE void compute_linear_1_tmp_0_panel(const int64_t n0, const int cols,
 			const float *sums = tile + (m - m0) * 12;
 			float *to = out + m * N + n0;
 			PD_LANES
-			for (int j = 0; j < cols; j++) {
+			for (int j = 0; j < cols; j++)
 				to[j] = sums[j] + t0[n0 + j];
-			}
 		}
 	}
 }
