@@ -236,8 +236,8 @@ Value *index_inside(Builder *b, Value *x, const Dim *extent)
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at)
 {
 	Value *linear = index_const(b, 0);
-	for (int i = 0; i < rank; i++)
-		if (!dim_is(dims[i], 1))
+	for (int i = 0; i < rank; i++) // a position from data is checked, also where only 0 will do
+		if (!dim_is(dims[i], 1) || (at[i] && at[i]->def && at[i]->def->code == OP_LOOP_TO_INDEX))
 			linear = index_add(b, index_mul(b, linear, index_dim(b, dims[i])), at[i]);
 	return linear;
 }
