@@ -32,7 +32,8 @@ static bool load_is_identity(const Op *load, const Op *nest)
 	for (int i = 0; i < t->rank; i++) {
 		if (read->dims[i] != t->dims[i])
 			return false;
-		if (op_operand(load, i + 1) != body->args[i] && !dim_is(t->dims[i], 1))
+		if (op_operand(load, i + 1) != body->args[i] &&
+		    !position_is_first(op_operand(load, i + 1), t->dims[i]))
 			return false;
 	}
 	return true;

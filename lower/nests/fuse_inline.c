@@ -275,6 +275,28 @@ static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
 	           dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
 }
 
+bool position_is_first(const Value *at, const Dim *size)
+{
+	return dim_is(size, 1) && !(at->def && at->def->code == OP_LOOP_TO_INDEX);
+}
+
+// Whether a position from data would be checked no more, since the body does not ask for it: along
+// an axis of one element, or where all elements are the same.
+static bool check_lost(const Op *nest, const Op *load)
+{
+	const Type *made = nest->results[0].type, *seen = load_tensor(load);
+	const Block *body = nest->regions[0].first;
+	const int first = load_indices_at(load);
+	for (int i = first; i < load->noperand; i++) {
+		const Op *at = op_operand(load, i)->def;
+		if (at && at->code == OP_LOOP_TO_INDEX &&
+		    (dim_is(seen->dims[i - first], 1) ||
+		     (same_dims(made, seen) && !value_used(body->args[i - first]))))
+			return true;
+	}
+	return false;
+}
+
 static bool inlining_pays(const Op *nest, const Sites *s)
 {
 	const Type *t = nest->results[0].type;
@@ -289,7 +311,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 		const Op *load = s->loads[i], *top = s->tops[i];
 		bool guarded = load->code == OP_LOOP_LOAD_OR;
 		double view = view_cost(nest, load);
-		if (view < 0 || !op_may_move(nest, top))
+		if (view < 0 || !op_may_move(nest, top) || check_lost(nest, load))
 			return false;
 		if (loops && !(s->n == 1 && site_takes_loop(nest, load, top)))
 			return false;

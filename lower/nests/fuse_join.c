@@ -30,7 +30,8 @@ static bool load_is_identity(const Op *load, const Op *nest)
 	if (load->code != OP_LOOP_LOAD || load->block != body || load->noperand != body->narg + 1)
 		return false;
 	for (int i = 0; i < body->narg; i++)
-		if (op_operand(load, i + 1) != body->args[i] && !dim_is(nest->results[0].type->dims[i], 1))
+		if (op_operand(load, i + 1) != body->args[i] &&
+		    !position_is_first(op_operand(load, i + 1), nest->results[0].type->dims[i]))
 			return false;
 	return true;
 }
