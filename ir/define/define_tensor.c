@@ -83,13 +83,27 @@ bool define_hook_transpose(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// Axes of sizes that only a run tells have one element where they go away.
+static bool dropped_have_one(Builder *b, int rank, const Extent *e)
+{
+	const Dim *have[MAX_RANK], *one[MAX_RANK];
+	int n = 0;
+	for (int d = 0; d < rank; d++)
+		if (e->dropped[d] && !e->single[d] && !dim_is(e->count[d], 1)) {
+			have[n] = e->count[d];
+			one[n++] = dim_const(b->ctx, 1);
+		}
+	return !n ||
+	       check_sizes(b, n, have, one, false, "an axis that goes away has other than one element");
+}
+
 bool define_hook_slice(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	Extent e;
 	if (slice_is_open(op))
 		return define_open_slice(b, op, results);
-	if (!extent_of_slice(op, &e))
+	if (!extent_of_slice(op, &e) || !dropped_have_one(b, x->type->rank, &e))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	// A result without axes left has rank 0, or 1 in programs of old: either way one position per
@@ -111,8 +125,18 @@ bool define_hook_slice(Builder *b, Op *op, Value **results)
 bool define_hook_crop(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
-	const Dim *offsets[MAX_RANK];
-	int count = op_dims(op, "offsets", offsets, MAX_RANK);
+	const Dim *offsets[MAX_RANK], *ends[MAX_RANK], *sizes[MAX_RANK];
+	int count = op_dims(op, "offsets", offsets, MAX_RANK), nopen = 0;
+	for (int d = 0; d < x->type->rank; d++) {
+		const Dim *size = x->type->dims[d], *end = op->results[0].type->dims[d];
+		end = dim_max(b->ctx, d < count ? dim_add(b->ctx, end, offsets[d]) : end, size);
+		if (end != size) {
+			ends[nopen] = end;
+			sizes[nopen++] = size;
+		}
+	}
+	if (nopen && !check_sizes(b, nopen, ends, sizes, false, "a crop reaches beyond its tensor"))
+		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	for (int d = 0; d < x->type->rank; d++)
 		from[d] = d < count ? index_add(&n.b, n.at[d], index_dim(&n.b, offsets[d])) : n.at[d];
