@@ -236,7 +236,11 @@ bool define_hook_solve(Builder *b, Op *op, Value **results)
 		dims[s->rank] = dim_const(c, 1);
 		y = tensor_reshape(b, y, s->rank + 1, dims);
 	}
-	if (!y || !matrices_pair(b, op, &a, &y, &like))
+	if (!y)
+		return false;
+	const Dim *rows = y->type->dims[y->type->rank - 2], *size = t->dims[t->rank - 1];
+	if ((rows != size && !check_sizes(b, 1, &rows, &size, false, "rows of the two sides differ")) ||
+	    !matrices_pair(b, op, &a, &y, &like))
 		return false;
 	Value *x = matrices_back(b, matrices_solve(b, a, y), like, 2);
 	results[0] = x && vector ? tensor_reshape(b, x, like->rank - 1, like->dims) : x;

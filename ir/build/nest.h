@@ -93,6 +93,9 @@ Value *tensor_spread(Builder *b, Value *x, int rank, const Dim *const *dims);
 // The run fails where a size is not the one wanted (nor, with `one`, 1). stretch.c.
 bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
                  const char *message);
+// The run fails where one of these sizes is larger than what it has to lie in. stretch.c.
+bool check_within(Builder *b, int n, const Dim *const *need, const Dim *const *have,
+                  const char *message);
 Value *tensor_transpose(Builder *b, Value *x, int rank, const int64_t *perm);
 Value *tensor_cast(Builder *b, Value *x, DType t);
 // Tensors one behind the other along an axis.

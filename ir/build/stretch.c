@@ -74,6 +74,21 @@ bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *wa
 	return holds && build_op(b, OP_PD_ASSERT, 1, &holds, COUNT_OF(attrs), attrs);
 }
 
+bool check_within(Builder *b, int n, const Dim *const *need, const Dim *const *have,
+                  const char *message)
+{
+	const Dim *most[MAX_RANK], *sizes[MAX_RANK];
+	int open = 0;
+	for (int i = 0; i < n; i++) {
+		const Dim *larger = dim_max(b->ctx, need[i], have[i]);
+		if (larger != have[i]) {
+			most[open] = larger;
+			sizes[open++] = have[i];
+		}
+	}
+	return !open || check_sizes(b, open, most, sizes, false, message);
+}
+
 bool check_equal_sizes(Op *op, int mark)
 {
 	for (int i = mark; i < dim_check_count(op->ctx); i++) {

@@ -53,10 +53,16 @@ bool define_hook_gather_nd(Builder *b, Op *op, Value **results)
 bool define_hook_take_along_axis(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
+	const Dim *const *size = x->type->dims, *const *wanted = op_operand(op, 1)->type->dims,
+					 *need[MAX_RANK];
 	int axis = axis_norm(op_int(op, "axis", 1), x->type->rank);
+	for (int d = 0; d < x->type->rank; d++)
+		need[d] = d == axis || dim_is(size[d], 1) ? size[d] : wanted[d];
+	if (!check_within(b, x->type->rank, need, size, "more indices than there are elements beside"))
+		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	memcpy(from, n.at, sizeof from);
-	from[axis] = index_from_data(&n.b, load(&n.b, op_operand(op, 1), n.at), x->type->dims[axis],
+	from[axis] = index_from_data(&n.b, load(&n.b, op_operand(op, 1), n.at), size[axis],
 	                             op_bool(op, "wrap", false));
 	for (int d = 0; d < x->type->rank; d++)
 		if (d != axis && dim_is(x->type->dims[d], 1))

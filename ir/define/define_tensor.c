@@ -125,17 +125,14 @@ bool define_hook_slice(Builder *b, Op *op, Value **results)
 bool define_hook_crop(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
-	const Dim *offsets[MAX_RANK], *ends[MAX_RANK], *sizes[MAX_RANK];
-	int count = op_dims(op, "offsets", offsets, MAX_RANK), nopen = 0;
+	const Dim *offsets[MAX_RANK], *ends[MAX_RANK];
+	int count = op_dims(op, "offsets", offsets, MAX_RANK);
 	for (int d = 0; d < x->type->rank; d++) {
-		const Dim *size = x->type->dims[d], *end = op->results[0].type->dims[d];
-		end = dim_max(b->ctx, d < count ? dim_add(b->ctx, end, offsets[d]) : end, size);
-		if (end != size) {
-			ends[nopen] = end;
-			sizes[nopen++] = size;
-		}
+		ends[d] = op->results[0].type->dims[d];
+		if (d < count)
+			ends[d] = dim_add(b->ctx, ends[d], offsets[d]);
 	}
-	if (nopen && !check_sizes(b, nopen, ends, sizes, false, "a crop reaches beyond its tensor"))
+	if (!check_within(b, x->type->rank, ends, x->type->dims, "a crop reaches beyond its tensor"))
 		return false;
 	Nest n = nest_open(b, op->results[0].type);
 	for (int d = 0; d < x->type->rank; d++)

@@ -58,7 +58,8 @@ static bool is_next(const Value *x, const Value *y)
 
 // What the element is as a position in an axis of this size. Walking down, positions count from 1,
 // so that "in front of the first" is 0; there a strided_slice takes an end of -1 as it is.
-static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, bool start)
+static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, bool start,
+                             bool one)
 {
 	Builder b = builder_before(op);
 	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
@@ -67,15 +68,17 @@ static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, 
 	Value *at = index_const(&n.b, x->at),
 		  *v = x->v->type->rank == 1 ? load(&n.b, x->v, &at) : load_scalar(&n.b, x->v);
 	v = scalar_cast(&n.b, v, DT_I64);
-	Value *one = build_scalar_f(&n.b, DT_I64, 1), *low = zero;
+	Value *low = zero;
 	Value *from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
 	                          apply2(&n.b, OP_PD_ADD, v, size), v);
 	bool past = down && !start && !op_bool(op, "from_end", false); // with an end of -1
 	if (past &&
 	    op->code == OP_PD_STRIDED_SLICE) // others stop in front of the first element at the latest
-		low = one;
+		low = build_scalar_f(&n.b, DT_I64, 1);
 	if (down)
-		from = apply2(&n.b, OP_PD_ADD, from, one);
+		from = apply2(&n.b, OP_PD_ADD, from, build_scalar_f(&n.b, DT_I64, 1));
+	if (one) // in front of the first is no element, as behind the last
+		from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, from, zero), size, from);
 	from = apply2(&n.b, OP_PD_MINIMUM, apply2(&n.b, OP_PD_MAXIMUM, from, low), size);
 	if (past)
 		from = index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, v, build_scalar_f(&n.b, DT_I64, -1)),
@@ -84,10 +87,10 @@ static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, 
 }
 
 static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim, bool down,
-                                bool start)
+                                bool start, bool one)
 {
 	Context *c = op->ctx;
-	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start) : NULL;
+	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start, one) : NULL;
 	const Dim *sym = infer_found(op, start ? "start_" : "end_", op->info->short_name, axis);
 	Builder b = builder_before(op);
 	if (!bind_certain_size(&b, v, sym))
@@ -269,7 +272,7 @@ static bool side_bind(Op *op, Sides *s, int k, int i, const Dim **dim, bool *ope
 		return true;
 	*dim = one && k // the end is behind the start, wherever that is
 	           ? dim_add(op->ctx, op_attr(op, "starts")->dims[i], dim_const(op->ctx, 1))
-	           : position_bind(op, &s->x[k][i], d, t->dims[d], down, !k);
+	           : position_bind(op, &s->x[k][i], d, t->dims[d], down, !k, one);
 	return *dim || op_error(op, "a position that only the data tell must be one whole number");
 }
 

@@ -30,8 +30,10 @@ static bool chain_open(Chain *k, Builder *b, Op *op, Value *lengths, Value *lod)
 	k->lod = x->rank == 2 ? lod : NULL;
 	k->count = x->rank == 2 ? sequence_count(b->ctx, lod) : x->dims[0];
 	if (x->rank == 3) {
-		if (!infer_same_dim(op, type_numel(b->ctx, lengths->type), k->count,
-		                    "numbers of sequences and lengths", &same))
+		const Dim *given = type_numel(b->ctx, lengths->type);
+		const char *what = "numbers of sequences and lengths";
+		if (!infer_same_dim(op, given, k->count, what, &same) ||
+		    (given != k->count && !check_sizes(b, 1, &given, &k->count, false, what)))
 			return false;
 		k->lengths = tensor_reshape(b, lengths, 1, &k->count);
 	}
@@ -39,10 +41,13 @@ static bool chain_open(Chain *k, Builder *b, Op *op, Value *lengths, Value *lod)
 	       (k->lod || k->lengths);
 }
 
-static bool weights_fit(const Op *op, const Chain *k, int64_t more)
+static bool weights_fit(Builder *b, const Op *op, const Chain *k, int64_t more)
 {
-	const Dim *same, *rows = dim_add(op->ctx, k->labels, dim_const(op->ctx, more));
-	return infer_same_dim(op, k->w->type->dims[0], rows, "rows of the transitions", &same);
+	const Dim *same, *want[] = {dim_add(b->ctx, k->labels, dim_const(b->ctx, more)), k->labels};
+	const Dim *const *have = k->w->type->dims;
+	return infer_same_dim(op, have[0], want[0], "rows of the transitions", &same) &&
+	       ((have[0] == want[0] && have[1] == want[1]) ||
+	        check_sizes(b, 2, have, want, false, "transitions of other labels"));
 }
 
 static Value *length_of(Builder *b, const Chain *k, Value *i)
@@ -189,7 +194,7 @@ bool define_hook_linear_chain_crf(Builder *b, Op *op, Value **results)
 {
 	Chain k;
 	CountedLoop l;
-	if (!chain_open(&k, b, op, op_operand(op, 3), op_operand(op, 4)) || !weights_fit(op, &k, 2))
+	if (!chain_open(&k, b, op, op_operand(op, 3), op_operand(op, 4)) || !weights_fit(b, op, &k, 2))
 		return false;
 	Value *label = labels_of(b, &k, op_operand(op, 2)), *alpha = chain_begin(b, &k);
 	Value *steps = between(b, longest(b, &k));
@@ -294,7 +299,7 @@ bool define_hook_crf_decoding(Builder *b, Op *op, Value **results)
 {
 	Chain k;
 	Value *weight;
-	if (!chain_open(&k, b, op, op_operand(op, 3), op_operand(op, 4)) || !weights_fit(op, &k, 2))
+	if (!chain_open(&k, b, op, op_operand(op, 3), op_operand(op, 4)) || !weights_fit(b, op, &k, 2))
 		return false;
 	const Type *x = k.x->type;
 	const Dim *dims[] = {x->dims[0], k.lod ? dim_const(b->ctx, 1) : x->dims[1]};
@@ -327,7 +332,7 @@ bool define_hook_viterbi_decode(Builder *b, Op *op, Value **results)
 {
 	Chain k;
 	bool tags = op_bool(op, "include_bos_eos_tag", true);
-	if (!chain_open(&k, b, op, op_operand(op, 2), NULL) || !weights_fit(op, &k, 0))
+	if (!chain_open(&k, b, op, op_operand(op, 2), NULL) || !weights_fit(b, op, &k, 0))
 		return false;
 	if (tags && dim_is_const(k.labels) && k.labels->value < 2)
 		return op_error(op, "tags need 2 labels");
