@@ -252,29 +252,6 @@ static bool sites_find(const Op *nest, const Value *v, Sites *s)
 	return s->n > 0;
 }
 
-// Divisions that it takes to get at the element through a view, as work; negative: it cannot be
-// done.
-static double view_cost(const Op *nest, const Op *load)
-{
-	const Type *made = nest->results[0].type, *seen = load_tensor(load);
-	if (same_dims(made, seen))
-		return 0;
-	int divisions = index_reshape_divisions(nest->ctx, seen, made);
-	// Under a predicate the position may be anything, even negative.
-	if (divisions < 0 || (divisions > 0 && load->code == OP_LOOP_LOAD_OR))
-		return -1;
-	return 2.0 * divisions;
-}
-
-// A body with a loop of its own goes only where it runs as often as before, outside all other
-// loops.
-static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
-{
-	return top->code == OP_LOOP_NEST && op_parent(load) == top && load->code == OP_LOOP_LOAD &&
-	       trip_count(load, top) <=
-	           dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
-}
-
 bool position_is_first(const Value *at, const Dim *size)
 {
 	return dim_is(size, 1) && !(at->def && at->def->code == OP_LOOP_TO_INDEX);
@@ -297,6 +274,31 @@ static bool check_lost(const Op *nest, const Op *load)
 	return false;
 }
 
+// Divisions that it takes to get at the element through a view, as work; negative: it cannot be
+// done.
+static double view_cost(const Op *nest, const Op *load)
+{
+	const Type *made = nest->results[0].type, *seen = load_tensor(load);
+	if (check_lost(nest, load))
+		return -1;
+	if (same_dims(made, seen))
+		return 0;
+	int divisions = index_reshape_divisions(nest->ctx, seen, made);
+	// Under a predicate the position may be anything, even negative.
+	if (divisions < 0 || (divisions > 0 && load->code == OP_LOOP_LOAD_OR))
+		return -1;
+	return 2.0 * divisions;
+}
+
+// A body with a loop of its own goes only where it runs as often as before, outside all other
+// loops.
+static bool site_takes_loop(const Op *nest, const Op *load, const Op *top)
+{
+	return top->code == OP_LOOP_NEST && op_parent(load) == top && load->code == OP_LOOP_LOAD &&
+	       trip_count(load, top) <=
+	           dims_estimate(nest->results[0].type->rank, nest->results[0].type->dims);
+}
+
 static bool inlining_pays(const Op *nest, const Sites *s)
 {
 	const Type *t = nest->results[0].type;
@@ -311,7 +313,7 @@ static bool inlining_pays(const Op *nest, const Sites *s)
 		const Op *load = s->loads[i], *top = s->tops[i];
 		bool guarded = load->code == OP_LOOP_LOAD_OR;
 		double view = view_cost(nest, load);
-		if (view < 0 || !op_may_move(nest, top) || check_lost(nest, load))
+		if (view < 0 || !op_may_move(nest, top))
 			return false;
 		if (loops && !(s->n == 1 && site_takes_loop(nest, load, top)))
 			return false;
