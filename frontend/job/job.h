@@ -179,6 +179,7 @@ Value *read_var(OpJob *j, const char *slot, const char *var);
 // The same; of several types (variant.h), all of them.
 Value *read_any(OpJob *j, const char *slot, const char *var);
 void write_var(OpJob *j, const char *var, Value *v);
+void write_stopped(OpJob *j, const char *var, Value *v); // no gradient goes through it
 // The binding that a write to the variable changes.
 Binding *write_binding(Translator *t, const char *var);
 // To be called before a binding changes, so that leaving a region can undo it.

@@ -210,6 +210,17 @@ static Value *detached(OpJob *j, Value *v)
 	return v;
 }
 
+// An operator that has no gradient, whatever the marks say; saved programs have none. What is marked
+// itself has none to stop.
+void write_stopped(OpJob *j, const char *var, Value *v)
+{
+	const bool wanted = j->t->o && j->t->o->detach && may_move(v) && !v->stop_gradient;
+	if (wanted && (v = detached(j, v)))
+		v->name = context_str(j->t->c, var);
+	if (v)
+		write_var(j, var, v);
+}
+
 void write_var(OpJob *j, const char *var, Value *v)
 {
 	Binding *b = write_binding(j->t, var);

@@ -1,5 +1,6 @@
 // share_data, coalesce_tensor: a second name of one memory. Values do not change, so the two are
-// one value until an operator writes either; what would read the other behind that is refused.
+// one value until an operator writes either; what would read the other behind that is refused. No
+// gradient goes through a share_data: it is what detach() leaves.
 #include "frontend/job/flow.h"
 #include "frontend/job/general.h"
 #include "frontend/translate/steps.h"
@@ -97,7 +98,10 @@ bool share_record(OpJob *j)
 		return job_fail(j,
 		                "'%s' and '%s' are one memory, which is changed before '%s' reads it again",
 		                vars[0], vars[1], d->type);
-	return assign_record(j);
+	if (!j->operands[0] || !type_is_tensor(j->operands[0]->type))
+		return assign_record(j);
+	write_stopped(j, vars[1], j->operands[0]);
+	return true;
 }
 
 // What coalesce_tensor lays behind one another stays what it is: a parameter that is written behind

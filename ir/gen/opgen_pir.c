@@ -174,13 +174,14 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	const Item *place = find_item(&l, "inplace");
 	int nin = is ? read_positions(e, is, in) : default_positions(e, &e->operands, true, in);
 	int nout = os ? read_positions(e, os, out) : default_positions(e, &e->results, false, out);
-	int nplace = place ? read_list(e, place, places, MAX_ITEMS) : 0, nderived, ntold;
+	const bool apart = place && place->text && !strcmp(place->text, "none");
+	int nplace = place && !apart ? read_list(e, place, places, MAX_ITEMS) : 0, nderived, ntold;
 	const char *common = write_common(g, f, ref, &l, nin, in, nout, out);
 	const char *derived = write_list(g, f, e, find_item(&l, "derived"), &nderived);
 	const char *told = write_list(g, f, e, find_item(&l, "told"), &ntold);
 	return format("{%s, %s, %d, %s, %d, %s, %d, %s, %s, %s, %s, %s, %d, %s, %d, %s}", common,
 	              e->code, nin, write_strings(g, f, nin, in), nout, write_strings(g, f, nout, out),
-	              nplace / 2, write_numbers(g, f, nplace, places), quoted(find_item(&l, "rest")),
+	              apart ? -1 : nplace / 2, write_numbers(g, f, nplace, places), quoted(find_item(&l, "rest")),
 	              write_pairs(g, f, e, find_item(&l, "give")),
 	              write_pairs(g, f, e, find_item(&l, "unless")),
 	              write_pairs(g, f, e, find_item(&l, "upward")), nderived, derived, ntold, told);
