@@ -121,6 +121,17 @@ bool lane_stores_sums(const Nest *n)
 	return tile_vector_name(t) && n->k->target->vector && !n->turned;
 }
 
+// A sum that is the same in all lanes is no array. It may stand in the loop all the same, if that may
+// have no round.
+static bool sums_move(const LaneTile *l)
+{
+	const Op *end = block_terminator(l->n->body);
+	for (int i = 0; i < end->noperand; i++)
+		if (!value_moves(l, op_operand(end, i)))
+			return false;
+	return true;
+}
+
 // The index `at` lanes behind `first`.
 static const char *index_later(Arena *a, const char *first, int at)
 {
@@ -405,7 +416,7 @@ bool lane_tile_print(LaneTile *l, int width, const char *first, int depth)
 	const char *arg = strcmp(first, "0") ? arena_printf(n->k->arena, "(%s + l)", first) : "l";
 	l->width = width;
 	l->first = first;
-	l->stores = lane_stores_sums(n) && width >= l->vector &&
+	l->stores = lane_stores_sums(n) && sums_move(l) && width >= l->vector &&
 	            l->vector % target_lanes(n->k->target, n->op->results[0].type->dtype) == 0;
 	pointer_map_set(&n->s.names, n->loops[n->nloop - 1].arg, arg);
 	BlockEnd end = {.finish = FINISH_STORE};
