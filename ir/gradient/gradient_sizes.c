@@ -144,6 +144,21 @@ bool finds_read_size(const Op *op, const Block *b)
 	return false;
 }
 
+// Whether op, or one in front of it, reads an argument of the block that has the size.
+static bool is_read_before(const Block *b, const Dim *size, const Op *op)
+{
+	for (int i = 0; i < b->narg; i++)
+		for (const Use *u = type_has_size(b->args[i]->type, size) ? b->args[i]->uses : NULL; u;
+		     u = u->next) {
+			const Op *at = u->user;
+			while (at && at->block != b)
+				at = op_parent(at);
+			if (at && (at == op || op_is_before(at, op)))
+				return true;
+		}
+	return false;
+}
+
 void found_sizes_settle(FoundSizes *s, const Block *b, const Op *border)
 {
 	for (int i = 0; i < s->n; i++) {
@@ -151,6 +166,8 @@ void found_sizes_settle(FoundSizes *s, const Block *b, const Op *border)
 		for (Op *op = b->first; op != border && !s->list[i].finder; op = op->next)
 			if (op_finds_size(op, s->list[i].size))
 				s->list[i].finder = op;
+		if (s->list[i].finder && is_read_before(b, s->list[i].size, s->list[i].finder))
+			s->list[i].finder = NULL;
 	}
 }
 

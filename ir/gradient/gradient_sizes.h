@@ -21,7 +21,8 @@ typedef struct FoundSizes {
 FoundSizes found_sizes_in(const Op *op, const Region *r);
 // Whether one of them stands in a size of t, a tensor or an array.
 bool found_sizes_stand_in(const FoundSizes *s, const Type *t);
-// Looks which operations in front of `border` in the block, the copy, find the sizes.
+// Looks which operations in front of `border` in the block, the copy, find the sizes. What reads a
+// variable that has the size finds it nowhere: the variable must be there before.
 void found_sizes_settle(FoundSizes *s, const Block *b, const Op *border);
 // Whether code in the block says something of a size that nobody finds there.
 bool found_size_is_missing(const FoundSize *s, const Block *b);
