@@ -121,8 +121,8 @@ bool lane_stores_sums(const Nest *n)
 	return tile_vector_name(t) && n->k->target->vector && !n->turned;
 }
 
-// A sum that is the same in all lanes is no array. It may stand in the loop all the same, if that may
-// have no round.
+// A sum that is the same in all lanes is no array. It may stand in the loop all the same, if that
+// may have no round.
 static bool sums_move(const LaneTile *l)
 {
 	const Op *end = block_terminator(l->n->body);

@@ -210,8 +210,8 @@ static Value *detached(OpJob *j, Value *v)
 	return v;
 }
 
-// An operator that has no gradient, whatever the marks say; saved programs have none. What is marked
-// itself has none to stop.
+// An operator that has no gradient, whatever the marks say; saved programs have none. What is
+// marked itself has none to stop.
 void write_stopped(OpJob *j, const char *var, Value *v)
 {
 	const bool wanted = j->t->o && j->t->o->detach && may_move(v) && !v->stop_gradient;

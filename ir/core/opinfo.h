@@ -125,8 +125,8 @@ typedef struct PirMap {
 	const char *const *in; // [nin]: by position an operand, a slot, or an attribute; NULL: not read
 	int nout;
 	const char *const *out; // [nout]
-	int ninplace;       // -1: none, though the name says so
-	const int *inplace; // [2 * ninplace]: a result, and the operand whose place it takes
+	int ninplace;           // -1: none, though the name says so
+	const int *inplace;     // [2 * ninplace]: a result, and the operand whose place it takes
 	// What only writing asks for (frontend/write).
 	const char *rest; // the list of sizes in which -1 stands for what is left; NULL: none
 	PirPairs give;    // their attributes that we do not have, and what they hold

@@ -181,8 +181,8 @@ static const char *write_map(Gen *g, FILE *f, const PirRef *ref)
 	const char *told = write_list(g, f, e, find_item(&l, "told"), &ntold);
 	return format("{%s, %s, %d, %s, %d, %s, %d, %s, %s, %s, %s, %s, %d, %s, %d, %s}", common,
 	              e->code, nin, write_strings(g, f, nin, in), nout, write_strings(g, f, nout, out),
-	              apart ? -1 : nplace / 2, write_numbers(g, f, nplace, places), quoted(find_item(&l, "rest")),
-	              write_pairs(g, f, e, find_item(&l, "give")),
+	              apart ? -1 : nplace / 2, write_numbers(g, f, nplace, places),
+	              quoted(find_item(&l, "rest")), write_pairs(g, f, e, find_item(&l, "give")),
 	              write_pairs(g, f, e, find_item(&l, "unless")),
 	              write_pairs(g, f, e, find_item(&l, "upward")), nderived, derived, ntold, told);
 }

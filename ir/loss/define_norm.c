@@ -35,6 +35,28 @@ int other_axes(int rank, int channel, bool batch, int64_t *axes)
 	return n;
 }
 
+// Whether a channel of the batch may be one element, of which Paddle makes no statistics: for_one
+// takes the place of each of the n values then.
+static bool choose_for_one(Builder *b, const Type *t, int naxes, const int64_t *axes, int n,
+                           Value *const *for_one, Value **values)
+{
+	const Dim *count = dim_const(b->ctx, 1);
+	int64_t least, most;
+	for (int i = 0; i < naxes; i++)
+		count = dim_mul(b->ctx, count, t->dims[axes[i]]);
+	dim_range(count, &least, &most);
+	if (least > 1)
+		return true;
+	Nest nest = nest_open(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0));
+	Value *same = index_equal(&nest.b, index_dim(&nest.b, count), index_const(&nest.b, 1));
+	Value *alone = nest_close(&nest, same);
+	for (int i = 0; alone && i < n; i++) {
+		Value *const choice[] = {alone, for_one[i], values[i]};
+		values[i] = values[i] ? build(b, OP_PD_WHERE, 3, choice, NULL) : NULL;
+	}
+	return alone != NULL;
+}
+
 bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *mean = op_operand(op, 1), *variance = op_operand(op, 2);
@@ -46,9 +68,12 @@ bool define_hook_batch_norm(Builder *b, Op *op, Value **results)
 	bool test = op_bool(op, "is_test", false) && !op_bool(op, "trainable_statistics", false);
 	if (!test && !op_bool(op, "use_global_stats", false)) {
 		int64_t axes[MAX_RANK];
-		Value *out = normalized(b, x, other_axes(rank, channel, true, axes), axes, epsilon, NULL);
+		const int n = other_axes(rank, channel, true, axes);
+		Value *out = normalized(b, x, n, axes, epsilon, NULL);
 		out = scale_shift(b, out, scale ? tensor_along(b, scale, rank, channel) : NULL,
 		                  bias ? tensor_along(b, bias, rank, channel) : NULL);
+		if (!choose_for_one(b, op_operand(op, 0)->type, n, axes, 1, &x, &out))
+			return false;
 		results[0] = tensor_cast(b, out, narrow);
 		return results[0] != NULL;
 	}
@@ -84,7 +109,9 @@ bool define_hook_batch_norm_statistics(Builder *b, Op *op, Value **results)
 	results[2] = now[0];
 	results[3] = apply1(b, OP_PD_RSQRT,
 	                    tensor_add(b, now[1], tensor_number(b, t, op_float(op, "epsilon", 1e-5))));
-	return results[0] && results[1] && results[2] && results[3];
+	Value *zero = tensor_number(b, t, 0), *const for_one[] = {mean, variance, zero, zero};
+	return choose_for_one(b, op_operand(op, 0)->type, n, axes, 4, for_one, results) && results[0] &&
+	       results[1] && results[2] && results[3];
 }
 
 bool define_hook_layer_norm(Builder *b, Op *op, Value **results)
