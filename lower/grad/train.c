@@ -62,9 +62,22 @@ static bool is_statistic(const Value *v)
 	return false;
 }
 
+// What Paddle calls a tensor that is no parameter and has no name from its user: a buffer of a
+// layer. Programs that Paddle 2 saves have no other word of which is which.
+static bool is_buffer(const char *name)
+{
+	static const char *const stems[] = {"generated_tensor_", "generated_var_", "eager_tmp_"};
+	for (size_t i = 0; i < COUNT_OF(stems); i++)
+		if (!strncmp(name, stems[i], strlen(stems[i])))
+			return true;
+	return strstr(name, "._generated_var_") != NULL;
+}
+
 static bool learns(const Train *t, const Op *get)
 {
 	const Value *v = &get->results[0];
+	if (is_buffer(op_str(get, "name", "")))
+		return false;
 	return get->code == OP_BUILTIN_GET_PARAMETER && type_is_tensor(v->type) &&
 	       dtype_is_float(v->type->dtype) && !v->stop_gradient && !is_statistic(v) &&
 	       !names_match(&t->recipe->freeze, op_str(get, "name", ""));
