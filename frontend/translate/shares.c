@@ -24,10 +24,20 @@ static bool op_reads(Translator *t, const Paddle__OpDesc *d, const char *var)
 	       (block > 0 && name_list_has(&flow_of(t, block)->exposed, var));
 }
 
+// A set_value changes what it reads where others have that memory, too, whatever its result is
+// called.
+static bool sets_value_of(const Paddle__OpDesc *d, const char *var)
+{
+	const char *set = strcmp(d->type, "set_value")
+	                      ? NULL
+	                      : slot_var(slot_find(d->n_inputs, d->inputs, "Input"), 0);
+	return set && !strcmp(set, var);
+}
+
 static bool op_writes(Translator *t, const Paddle__OpDesc *d, const char *var)
 {
 	int block = sub_block(d);
-	return slots_have(d->n_outputs, d->outputs, var) ||
+	return slots_have(d->n_outputs, d->outputs, var) || sets_value_of(d, var) ||
 	       (block > 0 && name_list_has(&flow_of(t, block)->writes, var));
 }
 
