@@ -25,6 +25,15 @@ static const char *stored_value(Nest *n, const Value *v, int depth)
 	return name;
 }
 
+// Whether what is stored lies there: of a nest in place, where it changes nothing.
+static bool stores_itself(const Nest *n, const char *store)
+{
+	const char *value = strstr(store, " = ");
+	const size_t place = value ? (size_t)(value - store) : 0;
+	return value && !n->k->cg->backend->device && strlen(value + 3) == place &&
+	       !memcmp(store, value + 3, place);
+}
+
 bool nest_stores_print(Nest *n, int depth)
 {
 	const char *index = nest_result_index(n);
@@ -37,7 +46,9 @@ bool nest_stores_print(Nest *n, int depth)
 			return false;
 	for (int i = 0; i < end->noperand; i++) {
 		DType t = n->op->results[i].type->dtype;
-		text_line(n->out, depth, "%s;", scalar_store(n->k, t, nest_result(n, i), index, values[i]));
+		const char *store = scalar_store(n->k, t, nest_result(n, i), index, values[i]);
+		if (!stores_itself(n, store))
+			text_line(n->out, depth, "%s;", store);
 	}
 	return true;
 }
@@ -86,26 +97,39 @@ static const Value *innermost_predicate(Nest *n)
 
 static bool innermost_print(Nest *n, int depth);
 
-// if (pred) innermost loop; else innermost loop, each printed with what it needs.
+static void text_back(Text *t, size_t len)
+{
+	t->len = len;
+	t->text[len] = '\0';
+}
+
+// if (pred) innermost loop; else innermost loop, each printed with what it needs, where it does
+// anything.
 static bool innermost_split(Nest *n, const Value *pred, int depth)
 {
 	const char *name = scalars_name(&n->s, pred);
 	if (!name)
 		return false;
 	const int at = n->s.nknown++, nlocal = n->k->nlocal;
+	const size_t begin = n->out->len;
 	n->s.known[at] = pred;
 	bool ok = true;
 	for (int truth = 1; truth >= 0 && ok; truth--) {
-		if (truth)
-			text_line(n->out, depth, "if (%s) {", name);
+		const size_t before = n->out->len;
+		if (truth || before == begin)
+			text_line(n->out, depth, truth ? "if (%s) {" : "if (!(%s)) {", name);
 		else
 			text_line(n->out, depth, "} else {");
+		const size_t body = n->out->len;
 		n->s.known_value[at] = truth;
 		nest_renew(n);
 		ok = innermost_print(n, depth + 1);
 		kernel_locals_end(n->k, nlocal);
+		if (n->out->len == body)
+			text_back(n->out, before);
 	}
-	text_line(n->out, depth, "}");
+	if (n->out->len > begin)
+		text_line(n->out, depth, "}");
 	n->s.nknown = at;
 	nest_renew(n);
 	return ok;
@@ -207,6 +231,7 @@ static bool innermost_print(Nest *n, int depth)
 	if (nest_wants_lanes(n))
 		return nest_lanes_print(n, depth);
 	Loop *loop = &n->loops[n->nloop - 1];
+	const size_t before = n->out->len;
 	if (!loop->only && (innermost_jumps(n) || innermost_shares(n) || innermost_masks(n))) {
 		if (!kernel_helper(n->k, "kernel_macros.c", 0, NULL))
 			return false;
@@ -215,9 +240,13 @@ static bool innermost_print(Nest *n, int depth)
 		text_line(n->out, depth, "PDRT_LANES");
 	}
 	loop_open(&n->s, loop, &depth, n->out);
+	const size_t body = n->out->len;
 	if (!nest_element_print(n, depth))
 		return false;
+	const bool idle = n->out->len == body;
 	loop_close(&n->s, loop, &depth, n->out);
+	if (idle)
+		text_back(n->out, before);
 	return true;
 }
 

@@ -19,7 +19,8 @@ def score(t, *flags):
 def strict(t, case):
     with tempfile.TemporaryDirectory() as tmp:
         out = pathlib.Path(tmp) / 'model.c'
-        p = run([t.pdcc, case / 'model.pdmodel', '--train', case / 'recipe.yml', '-o', out])
+        model = next(m for m in (case / 'model.pdmodel', case / 'model.json') if m.exists())
+        p = run([t.pdcc, model, '--train', case / 'recipe.yml', '-o', out])
         if p.returncode == 0:
             p = run([*t.config['CC'].split(), *STRICT, f'-I{SRC}/runtime_stub', '-c', out, '-o', pathlib.Path(tmp) / 'model.o'])
         return p.returncode == 0, p.stdout
