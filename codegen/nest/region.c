@@ -51,11 +51,14 @@ bool tile_prelude(KernelFunc *k)
 	return tile_vectors(k, DT_F32);
 }
 
+const char *tile_few(const KernelFunc *k, const char *word, int64_t lanes)
+{
+	return lanes == k->target->lanes ? "" : arena_printf(k->arena, "%s%" PRId64, word, lanes);
+}
+
 const char *tile_vectors_of(KernelFunc *k, int lanes)
 {
-	if (lanes == k->target->lanes)
-		return tile_prelude(k) ? "vf" : NULL;
-	const char *name = arena_printf(k->arena, "vf%d", lanes);
+	const char *name = arena_printf(k->arena, "vf%s", tile_few(k, "", lanes));
 	return kernel_helper(k, "kernel_macros.c", 0, NULL) &&
 	               vectors_named(k, name, DT_F32, lanes, true)
 	           ? name

@@ -11,6 +11,8 @@ bool tile_vectors(KernelFunc *k, DType t);
 // The same with vectors of `lanes` f32, an image's block; what they are called (`vf`, or `vf8` of
 // images of few channels), NULL after a diagnostic.
 const char *tile_vectors_of(KernelFunc *k, int lanes);
+// What names say of blocks of few channels: `word` and how many lanes, nothing of full vectors.
+const char *tile_few(const KernelFunc *k, const char *word, int64_t lanes);
 // Only what loads and stores them, of any element that has such a name (else NULL).
 bool tile_moves(KernelFunc *k, DType t);
 const char *tile_vector_name(DType t);

@@ -34,9 +34,7 @@ static const char *tile_name(const Conv *v)
 // What stands behind the names of functions that read images of few channels.
 static const char *input_name(const Conv *v)
 {
-	return v->plain || v->x_lanes == v->k->target->lanes
-	           ? ""
-	           : arena_printf(v->k->arena, "_by%d", v->x_lanes);
+	return v->plain ? "" : tile_few(v->k, "_by", v->x_lanes);
 }
 
 // What stands behind the names of functions that fetch what comes next.
@@ -364,6 +362,7 @@ static bool conv_template(Conv *v, const char *name, const ConvSizes *s, const c
 		{"height", s->height},
 		{"width", s->width},
 		{"x_blocks", s->x_blocks},
+		{"x_lanes", tile_int(k, v->x_lanes)},
 		{"filter", tile_int(k, v->channels * v->kh * v->kw * v->q)},
 		{"q", tile_int(k, v->q)},
 		{"rows", s->rows},
@@ -420,7 +419,6 @@ static bool groups_print(Conv *v)
 	const char *next = arena_printf(a, "done + %d", v->lanes);
 	const TemplateKey keys[] = {
 		{"place", groups_place(v, parts)},
-		{"x_lanes", tile_int(k, v->x_lanes)},
 		{"lane", whole ? "0" : arena_printf(a, "(from + done) %% %d", v->lanes)},
 		{"next", whole ? next : arena_printf(a, "%s - lane < made ? %s - lane : made", next, next)},
 		{"loops", row_loops(v, v->groups * parts, &s)},
@@ -438,7 +436,6 @@ static bool conv_print(Conv *v)
 		return false;
 	const char *calls = tile_calls(v), *loops = group_calls(k, &s.loops, v->out_blocks, v->nv);
 	const TemplateKey keys[] = {
-		{"x_lanes", tile_int(k, v->plain ? 1 : v->x_lanes)},
 		{"nv", tile_int(k, v->nv)},
 		{"loops", loops},
 	};

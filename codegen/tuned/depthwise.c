@@ -53,10 +53,8 @@ static bool depthwise_fits(const Depthwise *v, const Type *x, const Type *w, con
 static const char *depthwise_name(const Depthwise *v)
 {
 	Arena *a = v->k->arena;
-	const char *name = arena_printf(a, "%" PRId64 "x%" PRId64 "_s%" PRId64, v->kh, v->kw,
-	                                v->stride[1]);
-	if (v->lanes != v->k->target->lanes)
-		name = arena_printf(a, "%s_by%d", name, v->lanes);
+	const char *name = arena_printf(a, "%" PRId64 "x%" PRId64 "_s%" PRId64 "%s", v->kh, v->kw,
+	                                v->stride[1], tile_few(v->k, "_by", v->lanes));
 	if (v->last)
 		name = arena_printf(a, "%s_last", name);
 	if (v->group > 1)

@@ -70,12 +70,6 @@ static bool filter_read(ConvFilter *v, bool plain, int rank)
 	return v->vector != NULL;
 }
 
-// What stands behind the names of functions for few output channels.
-static const char *few_name(const ConvFilter *v)
-{
-	return v->lanes == v->k->target->lanes ? "" : arena_printf(v->k->arena, "_of%d", v->lanes);
-}
-
 static bool tile_helper(const ConvFilter *v)
 {
 	KernelFunc *k = v->k;
@@ -85,13 +79,13 @@ static bool tile_helper(const ConvFilter *v)
 		text_printf(&cases,
 		            "%s: filter_gradient_taps_%dx%d%s(%d, rows, columns, x, at, x_row, x_step, d, "
 		            "d_row, d_plane, to, next_tap, next_block); break;\n",
-		            tile_case(k, i, v->ur), v->ur, v->nv, few_name(v), i);
+		            tile_case(k, i, v->ur), v->ur, v->nv, tile_few(v->k, "_of", v->lanes), i);
 	const TemplateKey keys[] = {
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"v", v->vector},
-		{"of", few_name(v)},
+		{"of", tile_few(v->k, "_of", v->lanes)},
 		{"sums", tile_int(k, v->ur * v->nv)},
 		{"cases", cases.text},
 	};
@@ -126,11 +120,15 @@ static bool plain_print(const ConvFilter *v)
 	KernelFunc *k = v->k;
 	const int64_t taps = v->channels * v->kh * v->kw, tiles = (taps + v->ur - 1) / v->ur;
 	const TemplateKey keys[] = {
-		{"taps", tile_int(k, taps)},   {"window", tile_int(k, v->kh * v->kw)},
-		{"kw", tile_int(k, v->kw)},    {"channels", tile_int(k, v->channels)},
-		{"strip", tile_int(k, STRIP)}, {"share", tile_int(k, (taps + tiles - 1) / tiles)},
-		{"ur", tile_int(k, v->ur)},    {"nv", tile_int(k, v->nv)},
-		{"of", few_name(v)},
+		{"taps", tile_int(k, taps)},
+		{"window", tile_int(k, v->kh * v->kw)},
+		{"kw", tile_int(k, v->kw)},
+		{"channels", tile_int(k, v->channels)},
+		{"strip", tile_int(k, STRIP)},
+		{"share", tile_int(k, (taps + tiles - 1) / tiles)},
+		{"ur", tile_int(k, v->ur)},
+		{"nv", tile_int(k, v->nv)},
+		{"of", tile_few(v->k, "_of", v->lanes)},
 	};
 	return gradient_template(v, "filter_gradient_plain.c", COUNT_OF(keys), keys);
 }
@@ -157,7 +155,7 @@ static bool blocked_print(const ConvFilter *v)
 		{"left", tile_int(k, v->pad[1])},
 		{"ur", tile_int(k, v->ur)},
 		{"nv", tile_int(k, v->nv)},
-		{"of", few_name(v)},
+		{"of", tile_few(v->k, "_of", v->lanes)},
 		{"x_lanes", kernel_dim(k, v->x->dims[4])},
 	};
 	return kernel_helper(k, "conv_steps.c", 0, NULL) &&

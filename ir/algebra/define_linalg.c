@@ -239,7 +239,7 @@ bool define_hook_solve(Builder *b, Op *op, Value **results)
 	if (!y)
 		return false;
 	const Dim *rows = y->type->dims[y->type->rank - 2], *size = t->dims[t->rank - 1];
-	if ((rows != size && !check_sizes(b, 1, &rows, &size, false, "rows of the two sides differ")) ||
+	if (!check_sizes(b, 1, &rows, &size, false, "rows of the two sides differ") ||
 	    !matrices_pair(b, op, &a, &y, &like))
 		return false;
 	Value *x = matrices_back(b, matrices_solve(b, a, y), like, 2);

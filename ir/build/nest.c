@@ -233,11 +233,16 @@ Value *index_inside(Builder *b, Value *x, const Dim *extent)
 	return pred_and(b, low, index_less(b, x, index_dim(b, extent)));
 }
 
+bool position_is_first(const Value *at, const Dim *size)
+{
+	return dim_is(size, 1) && !(at && at->def && at->def->code == OP_LOOP_TO_INDEX);
+}
+
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at)
 {
 	Value *linear = index_const(b, 0);
-	for (int i = 0; i < rank; i++) // a position from data is checked, also where only 0 will do
-		if (!dim_is(dims[i], 1) || (at[i] && at[i]->def && at[i]->def->code == OP_LOOP_TO_INDEX))
+	for (int i = 0; i < rank; i++)
+		if (!position_is_first(at[i], dims[i]))
 			linear = index_add(b, index_mul(b, linear, index_dim(b, dims[i])), at[i]);
 	return linear;
 }

@@ -78,6 +78,9 @@ Value *index_near(Builder *b, Value *x, const Dim *extent);
 void index_row(Builder *b, const Op *op, Value *const *at, int count, Value **from);
 // The positions in [0, rows) that a vector or a column of indices names. In define_scatter.c.
 Value *scatter_positions(Builder *b, Value *index, const Dim *rows, bool wrap);
+// Whether `at` is 0 along an axis of that size and nobody has to look: no position from data, which
+// is checked also where there is but one element.
+bool position_is_first(const Value *at, const Dim *size);
 // Linear position of `at` in a tensor of these dims, and back.
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at);
 void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Value **at);
@@ -90,7 +93,8 @@ Value *tensor_flat(Builder *b, Value *x); // all elements along one axis
 Value *tensor_rows(Builder *b, Value *x, Value *at);
 // x broadcast to these sizes; x itself where it has them.
 Value *tensor_spread(Builder *b, Value *x, int rank, const Dim *const *dims);
-// The run fails where a size is not the one wanted (nor, with `one`, 1). stretch.c.
+// The run fails where a size is not the one wanted (nor, with `one`, 1); nothing is asked of sizes
+// that cannot be others. stretch.c.
 bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
                  const char *message);
 // The run fails where one of these sizes is larger than what it has to lie in. stretch.c.

@@ -55,12 +55,24 @@ bool broadcast_operands(Op *op)
 	return true;
 }
 
+static bool size_is_right(const Dim *have, const Dim *want, bool one)
+{
+	return have == want || (one && dim_is(have, 1));
+}
+
 bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *want, bool one,
                  const char *message)
 {
+	int first = 0;
+	while (first < n && size_is_right(have[first], want[first], one))
+		first++;
+	if (first == n)
+		return true;
 	Nest nest = nest_open(b, type_tensor(b->ctx, DT_BOOL, 0, NULL, 0));
 	Value *all = NULL;
-	for (int i = 0; i < n; i++) {
+	for (int i = first; i < n; i++) {
+		if (size_is_right(have[i], want[i], one))
+			continue;
 		Value *size = index_dim(&nest.b, have[i]);
 		Value *fits = index_equal(&nest.b, size, index_dim(&nest.b, want[i]));
 		if (one)
@@ -77,16 +89,10 @@ bool check_sizes(Builder *b, int n, const Dim *const *have, const Dim *const *wa
 bool check_within(Builder *b, int n, const Dim *const *need, const Dim *const *have,
                   const char *message)
 {
-	const Dim *most[MAX_RANK], *sizes[MAX_RANK];
-	int open = 0;
-	for (int i = 0; i < n; i++) {
-		const Dim *larger = dim_max(b->ctx, need[i], have[i]);
-		if (larger != have[i]) {
-			most[open] = larger;
-			sizes[open++] = have[i];
-		}
-	}
-	return !open || check_sizes(b, open, most, sizes, false, message);
+	const Dim *most[MAX_RANK];
+	for (int i = 0; i < n; i++)
+		most[i] = dim_max(b->ctx, need[i], have[i]);
+	return check_sizes(b, n, most, have, false, message);
 }
 
 bool check_equal_sizes(Op *op, int mark)
@@ -95,7 +101,7 @@ bool check_equal_sizes(Op *op, int mark)
 		const Dim *a, *b;
 		dim_check_get(op->ctx, i, &a, &b);
 		Builder at = builder_before(op);
-		if (a != b && !check_sizes(&at, 1, &a, &b, false, "sizes that must be equal differ"))
+		if (!check_sizes(&at, 1, &a, &b, false, "sizes that must be equal differ"))
 			return false;
 	}
 	return true;

@@ -285,7 +285,7 @@ bool last_halves(Builder *b, Op *op, Value *x, Value **halves)
 	const Dim *twice = dim_mul(b->ctx, half, dim_const(b->ctx, 2));
 	if (dim_is_const(size) && size->value % 2)
 		return op_error(op, "%lld elements have no halves", (long long)size->value);
-	if (twice != size && !check_sizes(b, 1, &size, &twice, false, "an odd size has no halves"))
+	if (!check_sizes(b, 1, &size, &twice, false, "an odd size has no halves"))
 		return false;
 	halves[1] = tensor_slice(b, x, axis, half, size);
 	halves[0] = tensor_slice(b, x, axis, dim_const(b->ctx, 0), half);

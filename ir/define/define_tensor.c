@@ -89,12 +89,11 @@ static bool dropped_have_one(Builder *b, int rank, const Extent *e)
 	const Dim *have[MAX_RANK], *one[MAX_RANK];
 	int n = 0;
 	for (int d = 0; d < rank; d++)
-		if (e->dropped[d] && !e->single[d] && !dim_is(e->count[d], 1)) {
+		if (e->dropped[d] && !e->single[d]) {
 			have[n] = e->count[d];
 			one[n++] = dim_const(b->ctx, 1);
 		}
-	return !n ||
-	       check_sizes(b, n, have, one, false, "an axis that goes away has other than one element");
+	return check_sizes(b, n, have, one, false, "an axis that goes away has other than one element");
 }
 
 bool define_hook_slice(Builder *b, Op *op, Value **results)
@@ -156,15 +155,9 @@ bool define_hook_expand(Builder *b, Op *op, Value **results)
 {
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	const Type *out = op->results[0].type;
-	int shift = out->rank - x->type->rank, nopen = 0;
-	const Dim *have[MAX_RANK], *want[MAX_RANK];
-	for (int d = 0; d < x->type->rank; d++)
-		if (!dim_is(x->type->dims[d], 1) && x->type->dims[d] != out->dims[d + shift]) {
-			have[nopen] = x->type->dims[d];
-			want[nopen++] = out->dims[d + shift];
-		}
-	if (nopen &&
-	    !check_sizes(b, nopen, have, want, true, "sizes that broadcast must be equal or 1"))
+	const int shift = out->rank - x->type->rank;
+	if (!check_sizes(b, x->type->rank, x->type->dims, out->dims + shift, true,
+	                 "sizes that broadcast must be equal or 1"))
 		return false;
 	Nest n = nest_open(b, out);
 	for (int d = 0; d < x->type->rank; d++)

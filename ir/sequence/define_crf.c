@@ -33,7 +33,7 @@ static bool chain_open(Chain *k, Builder *b, Op *op, Value *lengths, Value *lod)
 		const Dim *given = type_numel(b->ctx, lengths->type);
 		const char *what = "numbers of sequences and lengths";
 		if (!infer_same_dim(op, given, k->count, what, &same) ||
-		    (given != k->count && !check_sizes(b, 1, &given, &k->count, false, what)))
+		    !check_sizes(b, 1, &given, &k->count, false, what))
 			return false;
 		k->lengths = tensor_reshape(b, lengths, 1, &k->count);
 	}
@@ -46,8 +46,7 @@ static bool weights_fit(Builder *b, const Op *op, const Chain *k, int64_t more)
 	const Dim *same, *want[] = {dim_add(b->ctx, k->labels, dim_const(b->ctx, more)), k->labels};
 	const Dim *const *have = k->w->type->dims;
 	return infer_same_dim(op, have[0], want[0], "rows of the transitions", &same) &&
-	       ((have[0] == want[0] && have[1] == want[1]) ||
-	        check_sizes(b, 2, have, want, false, "transitions of other labels"));
+	       check_sizes(b, 2, have, want, false, "transitions of other labels");
 }
 
 static Value *length_of(Builder *b, const Chain *k, Value *i)

@@ -45,29 +45,17 @@ static void block_layout(Layout *l, Block *block)
 	}
 }
 
-// Kernels of whole numbers read blocks of one width: as bytes, fewer lanes fill no vector.
-static bool computes_integers(const Region *r)
-{
-	for (const Block *b = r->first; b; b = b->next)
-		for (const Op *op = b->first; op; op = op->next) {
-			if (op->code == OP_PD_INTEGER_CONV)
-				return true;
-			for (int i = 0; i < op->nregion; i++)
-				if (computes_integers(&op->regions[i]))
-					return true;
-		}
-	return false;
-}
-
 // Needs: composites taken apart (decompose). Keeps: values, names, locations, control flow. Breaks:
 // NCHW inside chains of image operations; for CUDA only of those for tensor cores.
 bool pass_layout(PassContext *p)
 {
+	// Kernels of whole numbers read blocks of one width: as bytes, fewer lanes fill no vector.
+	const bool integers = op_contains(p->module, OP_PD_INTEGER_CONV);
 	Layout l = {.ctx = p->ctx,
 	            .target = p->target,
 	            .allow_tf32 = p->allow_tf32,
 	            .cuda_libs = p->cuda_libs,
-	            .few = computes_integers(&p->module->regions[0]) ? 0 : p->target->few,
+	            .few = integers ? 0 : p->target->few,
 	            .blocked = value_map_new(p->ctx->arena),
 	            .last = value_map_new(p->ctx->arena)};
 	block_layout(&l, module_block(p->module));

@@ -32,9 +32,6 @@ bool nest_inline(Op *nest);
 bool op_has_region_code(const Op *op); // a nest or a kernel: its regions hold scalar code
 // Whether operand `i` of a load is the tensor that it reads.
 bool load_reads(const Op *load, int i);
-// Whether `at` is 0 along an axis of that size and nobody has to look: no position from data, which
-// is checked also where there is but one element.
-bool position_is_first(const Value *at, const Dim *size);
 // Whether `op` may be computed at `to`, later in its block: no parameter that it reads is stored in
 // between.
 bool op_may_move(const Op *op, const Op *to);

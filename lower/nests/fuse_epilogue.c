@@ -3,6 +3,7 @@
 // Looks through a reshape between the two (a matrix product over flattened rows): the nest is
 // rewritten for the kernel's shape, and the reshape moves below it. Called by fuse.c.
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "lower/nests/fuse.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 // indices. Decides by a small cost model whether that is cheaper than writing the tensor and
 // reading it back. Called by fuse.c.
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "lower/analysis/nest.h"
 #include "lower/analysis/places.h"
 #include "lower/nests/fuse.h"
@@ -250,11 +251,6 @@ static bool sites_find(const Op *nest, const Value *v, Sites *s)
 		s->tops[s->n++] = top;
 	}
 	return s->n > 0;
-}
-
-bool position_is_first(const Value *at, const Dim *size)
-{
-	return dim_is(size, 1) && !(at->def && at->def->code == OP_LOOP_TO_INDEX);
 }
 
 // Whether a position from data would be checked no more, since the body does not ask for it: along

@@ -1,6 +1,7 @@
 // Nests that cannot go into their readers, because several read them, but whose first reader takes
 // them element by element: both become one nest with several results, and what only that reader
 // wanted never reaches memory. Called by fuse.c, when nests no longer move into others.
+#include "ir/build/nest.h"
 #include "lower/nests/fuse.h"
 
 enum { MAX_JOINED_BODY = 300, MAX_RESULTS = 8, MAX_USERS = 32 };
