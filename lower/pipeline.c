@@ -32,7 +32,7 @@ static const Pass passes[] = {
 	{"attention", "products of queries, keys and values to one kernel, for CUDA", pass_attention},
 	{"decompose", "composites to simpler operations and kernels", pass_decompose},
 	{"layout", "contractions to tuned kernels, blocked channels, packed weights", pass_layout},
-	{"winograd", "3 x 3 convolutions to Winograd's, where these are faster", pass_winograd},
+	{"winograd", "convolutions to Winograd's, where these are faster", pass_winograd},
 	{"to-loops", "every remaining operation to loop nests by its definition", pass_to_loops},
 	{"fuse", "nests into nests, into epilogues and into prologues", pass_fuse},
 	{"split-reductions", "CUDA: long reductions of few elements in parts", pass_split_reductions},

@@ -3,7 +3,9 @@
  *
  * Each thread waits at a gate of its own until another one opens it; the caller of a task opens as
  * many as there are parts, and then waits at the gate that these open when they are done. */
-#ifndef _POSIX_C_SOURCE
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* which core a thread is on */
+#elif !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
 #include "pdrt_threads.h"
@@ -16,7 +18,8 @@
 enum {
 	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
 	TURN = 1 << 6,   /* so many, then who is waited for may have the core: it may be on the same */
-	LINE = 128       /* bytes that caches move at once */
+	LINE = 128,      /* bytes that caches move at once */
+	REST = 64        /* tasks before a move to another core; twice as many before each next one */
 };
 
 /* A number that goes up, and who waits for it. */
@@ -32,6 +35,8 @@ typedef struct worker {
 	gate start;
 	pd_threads *pool;
 	int number;
+	unsigned move,
+		rest; /* the first task at which it may move to another core; how many more then */
 	pthread_t thread;
 } worker;
 
@@ -43,6 +48,7 @@ struct pd_threads {
 	pd_task *task;
 	void *context;
 	int parts;
+	int cores[PD_THREADS_MAX]; /* atomic: on which each thread was last */
 	worker workers[PD_THREADS_MAX - 1];
 };
 
@@ -104,6 +110,63 @@ static void gate_open(gate *g)
 	pthread_mutex_unlock(&g->lock);
 }
 
+#ifdef __linux__
+/* Notes on which core thread `number` is, and gives it. */
+static int core_note(pd_threads *p, int number)
+{
+	const int core = sched_getcpu();
+	if (__atomic_load_n(&p->cores[number], __ATOMIC_RELAXED) != core)
+		__atomic_store_n(&p->cores[number], core, __ATOMIC_RELAXED);
+	return core;
+}
+
+/* Goes to a core of those that it may use which no thread before it is on, if there is one; later
+ * the scheduler may move it again. */
+static void core_change(const pd_threads *p, int number)
+{
+	cpu_set_t may, others;
+	if (sched_getaffinity(0, sizeof may, &may))
+		return;
+	others = may;
+	for (int i = 0; i < number; i++) {
+		const int core = __atomic_load_n(&p->cores[i], __ATOMIC_RELAXED);
+		if (core >= 0)
+			CPU_CLR((unsigned)core, &others);
+	}
+	if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
+		sched_setaffinity(0, sizeof may, &may);
+}
+
+/* Schedulers that save cores leave threads on one when these give way to each other while they
+ * wait: whose core a thread before it is on goes to another one. Where all cores are busy, it comes
+ * back, and tries ever less often. */
+static void core_own(worker *w, unsigned task)
+{
+	pd_threads *p = w->pool;
+	const int core = core_note(p, w->number);
+	if ((int)(task - w->move) < 0)
+		return;
+	for (int i = 0; i < w->number; i++)
+		if (__atomic_load_n(&p->cores[i], __ATOMIC_RELAXED) == core) {
+			core_change(p, w->number);
+			core_note(p, w->number);
+			w->rest *= w->rest < 1u << 30 ? 2 : 1;
+			w->move = task + w->rest;
+			return;
+		}
+}
+#else
+static void core_note(pd_threads *p, int number)
+{
+	(void)p, (void)number;
+}
+
+static void core_own(worker *w, unsigned task)
+{
+	(void)w, (void)task;
+}
+#endif
+
 /* What falls to one thread when there are more parts than threads. */
 static void parts_run(const pd_threads *pool, int number)
 {
@@ -118,6 +181,7 @@ static void *worker_main(void *argument)
 		gate_wait(&w->start, round);
 		if (w->pool->stop)
 			return NULL;
+		core_own(w, round);
 		parts_run(w->pool, w->number);
 		gate_open(&w->pool->done);
 	}
@@ -136,6 +200,7 @@ void pd_threads_for(void *pool, pd_task *task, void *context, int parts)
 	p->task = task;
 	p->context = context;
 	p->parts = parts;
+	core_note(p, 0);
 	for (int i = 0; i < helpers; i++)
 		gate_open(&p->workers[i].start);
 	parts_run(p, 0);
@@ -149,6 +214,7 @@ static bool worker_start(pd_threads *pool, worker *w, int number)
 	sigset_t all, before;
 	w->pool = pool;
 	w->number = number;
+	w->move = w->rest = REST;
 	if (!gate_init(&w->start))
 		return false;
 	sigfillset(&all);
@@ -172,6 +238,8 @@ pd_status pd_threads_start(pd_threads **pool, int threads)
 		free(p);
 		return PD_THREADS;
 	}
+	for (int i = 0; i < threads; i++)
+		p->cores[i] = -1;
 	for (; p->nworker < threads - 1; p->nworker++)
 		if (!worker_start(p, &p->workers[p->nworker], p->nworker + 1)) {
 			pd_threads_stop(p);

@@ -1,9 +1,9 @@
 // Emits kernel.winograd: groups of tiles are transformed, multiplied for one group of output
 // channels after the other, and transformed back into the epilogue. The operator table names it.
 //
-// Everything but the last step is in shared functions: winograd_2.c.in or winograd_4.c.in (a row of
-// a tile), winograd_tile.c.in (a tile of it), winograd_input.c.in (tiles of images), and the
-// products of conv_point.c.in.
+// Everything but the last step is in shared functions: winograd_in_6.c.in, winograd_out_6.c.in and
+// their like (a row of a tile), winograd_tile.c.in (a tile of it), winograd_input.c.in (tiles of
+// images), and the products of conv_point.c.in.
 #include "codegen/tuned/point.h"
 #include "codegen/nest/ahead.h"
 #include "codegen/nest/region.h"
@@ -14,7 +14,9 @@
 
 typedef struct Conv {
 	KernelFunc *k;
-	Winograd t;
+	Winograd t[2];                                         // along rows, along columns
+	int numbers;                                           // of a tile
+	const char *in, *shape;                                // how functions of such tiles are called
 	int lanes, q, nv, height;                              // height: of the register tile
 	int64_t channels, pad[4], apart[2], group, out_blocks; // apart: rows, columns of a tile
 	const Type *x, *w, *out;
@@ -23,13 +25,20 @@ typedef struct Conv {
 static bool conv_read(Conv *v)
 {
 	const Op *op = v->k->op;
+	int64_t tile[2], taps[2];
 	v->x = op_operand(op, 0)->type;
 	v->w = op_operand(op, 1)->type;
 	v->out = op->results[0].type;
-	if (op->nresult != 2 || !winograd_init(&v->t, (int)op_int(op, "tile", 0)) ||
-	    op_ints(op, "paddings", v->pad, 4) != 4 || op_ints(op, "dilations", v->apart, 2) != 2 ||
-	    !dim_is(v->x->dims[4], v->lanes))
+	if (op->nresult != 2 || op_ints(op, "tile", tile, 2) != 2 ||
+	    op_ints(op, "taps", taps, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
+	    op_ints(op, "dilations", v->apart, 2) != 2 || !dim_is(v->x->dims[4], v->lanes))
 		return false;
+	for (int i = 0; i < 2; i++)
+		if (!winograd_init(&v->t[i], (int)tile[i], (int)taps[i]))
+			return false;
+	v->numbers = v->t[0].inputs * v->t[1].inputs;
+	v->in = arena_printf(v->k->arena, "%dx%d", v->t[0].inputs, v->t[1].inputs);
+	v->shape = arena_printf(v->k->arena, "%dx%dof%s", v->t[0].tile, v->t[1].tile, v->in);
 	v->channels = op_int(op, "in_channels", 0);
 	v->group = op_int(op, "group", 1);
 	v->out_blocks = v->out->dims[1]->value;
@@ -46,34 +55,61 @@ static const char *number(KernelFunc *k, double v)
 	return scalar_float(k->arena, DT_F32, v);
 }
 
-static bool row_helper(Conv *v)
+// All results of six products but the first: at power k of the points, even or odd in them; the
+// last one also has what infinity gives.
+static const char *results_of_six(KernelFunc *k, const Winograd *t)
 {
-	KernelFunc *k = v->k;
-	const double p = v->t.points[0], q = v->t.tile == 4 ? v->t.points[1] : 0;
+	Text s;
+	text_init(&s, k->arena);
+	double p = 1, q = 1;
+	for (int i = 1; i < t->tile; i++) {
+		const char *parity = i % 2 ? "odd" : "even";
+		p *= t->points[0];
+		q *= t->points[1];
+		text_printf(&s,
+		            "to[%d] = vf_multiply_add(vf_multiply_add(%s, vf_splat(%s), %s_p), "
+		            "vf_splat(%s), %s_q);\n",
+		            i, i + 1 < t->tile ? "vf_splat(0)" : "d[5]", number(k, p), parity, number(k, q),
+		            parity);
+	}
+	return s.text;
+}
+
+// The functions for a row of a tile: what products read, and results.
+static bool row_helpers(KernelFunc *k, const Winograd *t)
+{
+	if (!t->npoint)
+		return kernel_helper(k, "winograd_in_1.c", 0, NULL) &&
+		       kernel_helper(k, "winograd_out_1.c", 0, NULL);
+	const double p = t->points[0], q = t->npoint > 1 ? t->points[1] : 0;
 	const TemplateKey keys[] = {
 		{"p", number(k, p)},
 		{"less_p", number(k, -p)},
 		{"less_pp", number(k, -p * p)},
-		{"pp", number(k, p * p)},
 		{"q", number(k, q)},
 		{"less_q", number(k, -q)},
-		{"qq", number(k, q * q)},
 		{"less_qq", number(k, -q * q)},
 		{"less_sum", number(k, -p * p - q * q)},
 		{"product", number(k, p * p * q * q)},
-		{"ppp", number(k, p * p * p)},
-		{"qqq", number(k, q * q * q)},
 	};
-	return v->t.tile == 2 ? kernel_helper(k, "winograd_2.c", 3, keys)
-	                      : kernel_helper(k, "winograd_4.c", COUNT_OF(keys), keys);
+	if (t->npoint == 1)
+		return kernel_helper(k, "winograd_in_4.c", 3, keys) &&
+		       kernel_helper(k, "winograd_out_4.c", 2, keys);
+	const TemplateKey out[] = {{"m", tile_int(k, t->tile)},
+	                           {"taps", tile_int(k, t->taps)},
+	                           {"results", results_of_six(k, t)}};
+	return kernel_helper(k, "winograd_in_6.c", COUNT_OF(keys), keys) &&
+	       kernel_helper(k, "winograd_out_6.c", COUNT_OF(out), out);
 }
 
-// What tells functions of tiles whose rows and columns lie apart from others.
-static const char *apart_name(const Conv *v)
+// Functions that know where tiles begin, and whether their rows and columns lie apart.
+static const char *input_name(const Conv *v)
 {
-	return v->apart[0] == 1 && v->apart[1] == 1
-	           ? ""
-	           : arena_printf(v->k->arena, "_by_%" PRId64 "x%" PRId64, v->apart[0], v->apart[1]);
+	const char *by = v->apart[0] == 1 && v->apart[1] == 1
+	                     ? ""
+	                     : arena_printf(v->k->arena, "_by_%" PRId64 "x%" PRId64, v->apart[0],
+	                                    v->apart[1]);
+	return arena_printf(v->k->arena, "%s%s", v->shape, by);
 }
 
 // `what * by`, or just `what`.
@@ -86,27 +122,27 @@ static const char *times(const Conv *v, const char *what, int64_t by)
 static const char *tile_place(const Conv *v, const char *number, int axis)
 {
 	const int64_t apart = v->apart[axis];
-	return apart == 1 ? times(v, number, v->t.tile)
+	return apart == 1 ? times(v, number, v->t[axis].tile)
 	                  : arena_printf(v->k->arena, "%s / %" PRId64 " * %" PRId64 " + %s %% %" PRId64,
-	                                 number, apart, apart * v->t.tile, number, apart);
+	                                 number, apart, apart * v->t[axis].tile, number, apart);
 }
 
 static bool input_helper(Conv *v)
 {
 	KernelFunc *k = v->k;
-	const int reach = v->t.inputs - 1;
 	const TemplateKey keys[] = {
-		{"m", tile_int(k, v->t.tile)},
-		{"a", tile_int(k, v->t.inputs)},
-		{"aa", tile_int(k, v->t.inputs * v->t.inputs)},
+		{"in", v->in},
+		{"shape", input_name(v)},
+		{"rows", tile_int(k, v->t[0].inputs)},
+		{"columns", tile_int(k, v->t[1].inputs)},
+		{"numbers", tile_int(k, v->numbers)},
 		{"lanes", tile_int(k, v->lanes)},
-		{"by", apart_name(v)},
 		{"i", times(v, "i", v->apart[0])},
 		{"j", times(v, "j", v->apart[1])},
 		{"top", tile_place(v, "down", 0)},
 		{"left", tile_place(v, "across", 1)},
-		{"high", tile_int(k, reach * v->apart[0] + 1)},
-		{"wide", tile_int(k, reach * v->apart[1] + 1)},
+		{"high", tile_int(k, (v->t[0].inputs - 1) * v->apart[0] + 1)},
+		{"wide", tile_int(k, (v->t[1].inputs - 1) * v->apart[1] + 1)},
 		{"row", tile_int(k, v->lanes * v->apart[0])},
 		{"pixel", tile_int(k, v->lanes * v->apart[1])},
 	};
@@ -117,17 +153,23 @@ static bool tile_helpers(Conv *v, const char *point)
 {
 	KernelFunc *k = v->k;
 	const TemplateKey keys[] = {
-		{"m", tile_int(k, v->t.tile)},
-		{"a", tile_int(k, v->t.inputs)},
-		{"aa", tile_int(k, v->t.inputs * v->t.inputs)},
+		{"in", v->in},
+		{"rows", tile_int(k, v->t[0].inputs)},
+		{"columns", tile_int(k, v->t[1].inputs)},
+		{"numbers", tile_int(k, v->numbers)},
+		{"shape", v->shape},
+		{"down", tile_int(k, v->t[0].tile)},
+		{"across", tile_int(k, v->t[1].tile)},
 		{"lanes", tile_int(k, v->lanes)},
 	};
 	const TemplateKey products[] = {
 		{"point", point},         {"ur", tile_int(k, v->height)},   {"nv", tile_int(k, v->nv)},
 		{"q", tile_int(k, v->q)}, {"lanes", tile_int(k, v->lanes)},
 	};
-	return row_helper(v) && kernel_helper(k, "winograd_shape.c", 0, NULL) &&
-	       kernel_helper(k, "winograd_tile.c", COUNT_OF(keys), keys) && input_helper(v) &&
+	return row_helpers(k, &v->t[0]) && row_helpers(k, &v->t[1]) &&
+	       kernel_helper(k, "winograd_shape.c", 0, NULL) &&
+	       kernel_helper(k, "winograd_tile.c", 4, keys) &&
+	       kernel_helper(k, "winograd_output.c", COUNT_OF(keys) - 1, keys + 1) && input_helper(v) &&
 	       kernel_helper(k, "tile_end.c", 0, NULL) &&
 	       kernel_helper(k, "winograd_products.c", COUNT_OF(products), products);
 }
@@ -138,7 +180,7 @@ static const char *tiles_along(Conv *v, const Dim *size, int axis)
 {
 	Context *c = v->k->ctx;
 	const Dim *apart = dim_const(c, v->apart[axis]), *one = dim_const(c, 1),
-			  *high = dim_mul(c, apart, dim_const(c, v->t.tile));
+			  *high = dim_mul(c, apart, dim_const(c, v->t[axis].tile));
 	const Dim *tiles = dim_div(c, dim_add(c, size, dim_sub(c, high, one)), high);
 	return kernel_dim(v->k, dim_mul(c, tiles, apart));
 }
@@ -151,7 +193,7 @@ static const char *spot(const Conv *v)
 	                                    : arena_printf(a, "(row - y) / %" PRId64, v->apart[0]);
 	const char *across = v->apart[1] == 1 ? "p - x0"
 	                                      : arena_printf(a, "(p - x0) / %" PRId64, v->apart[1]);
-	return arena_printf(a, "%s * %d + %s", down, v->t.tile, across);
+	return arena_printf(a, "%s * %d + %s", down, v->t[1].tile, across);
 }
 
 static const char *step(const Conv *v, const char *name, int64_t by)
@@ -179,12 +221,12 @@ static const char *results(Conv *v, const char *suffix)
 static const char *loops(Conv *v)
 {
 	KernelFunc *k = v->k;
-	const int64_t blocks = v->x->dims[1]->value, numbers = v->t.inputs * v->t.inputs;
+	const int64_t blocks = v->x->dims[1]->value, numbers = v->numbers;
 	const int64_t parts = op_int(k->op, "parts", 1);
 	const int64_t groups = v->w->dims[0]->value;
 	const bool shared = kernel_share(k, dim_const(k->ctx, parts)), wide = groups > 1;
 	const TemplateKey keys[] = {
-		{"input", arena_printf(k->arena, "winograd_input_%d%s", v->t.tile, apart_name(v))},
+		{"input", arena_printf(k->arena, "winograd_input_%s", input_name(v))},
 		{"aa", tile_int(k, numbers)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"blocks", tile_int(k, blocks)},
@@ -228,7 +270,8 @@ static bool conv_print(Conv *v, const char *point)
 	if (!all)
 		return false;
 	const TemplateKey rest[] = {
-		{"m", tile_int(k, v->t.tile)},
+		{"shape", v->shape},
+		{"size", tile_int(k, v->t[0].tile * v->t[1].tile * v->lanes)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"top", tile_int(k, v->pad[0])},
 		{"left", tile_int(k, v->pad[1])},
@@ -238,8 +281,8 @@ static bool conv_print(Conv *v, const char *point)
 		{"type", dtype_c_memory(v->out->dtype)},
 		{"y", tile_place(v, "(first + t) / across % down", 0)},
 		{"x0", tile_place(v, "(first + t) % across", 1)},
-		{"high", tile_int(k, v->t.tile * v->apart[0])},
-		{"wide", tile_int(k, v->t.tile * v->apart[1])},
+		{"high", tile_int(k, v->t[0].tile * v->apart[0])},
+		{"wide", tile_int(k, v->t[1].tile * v->apart[1])},
 		{"next_row", step(v, "row", v->apart[0])},
 		{"next_column", step(v, "p", v->apart[1])},
 		{"spot", spot(v)},

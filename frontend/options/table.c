@@ -120,7 +120,7 @@ static const OptionSpec table[] = {
 	{0, "allow-tf32", NULL, C | R | V | B | I | O | CODE, FLAG(allow_tf32),
      "cuda: products of f32 on tensor cores, from operands rounded to 10 bits of fraction"},
 	{0, "winograd", "WHEN", C | R | V | B | I | O | CODE, WORD(winograd, "auto|off"),
-     "C: convolutions by 3 x 3 filters through Winograd's transforms where that is faster (auto, "
+     "C: convolutions of stride 1 through Winograd's transforms where that is faster (auto, "
      "the default), or never (off)"},
 	{0, "map", "FILE", C, TEXT(map),
      "C: write what each line does of the model to FILE, as JSON: lines, functions, operators with "

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-// For four results, what is usual is 1 and 2; these have a quarter of the error at the same cost,
-// and all coefficients that come of them are exact in f32.
-static const double points_of_2[] = {1.0}, points_of_4[] = {0.75, 1.5};
+// For six inputs, what is usual is 1 and 2; these have a quarter of the error at the same cost, and
+// all coefficients that come of them are exact in f32.
+static const double points_of_4[] = {1.0}, points_of_6[] = {0.75, 1.5};
 
 // The coefficients of the product of all (x - points[j]) but that of j = `without`.
 static void product_without(int n, const double *points, int without, double *coefficients)
@@ -29,30 +29,38 @@ static void row_of_point(Winograd *w, int n, const double *points, int i)
 	product_without(n, points, i, w->in[i]);
 	for (int j = 0; j < n; j++)
 		scale *= j == i ? 1 : points[i] - points[j];
-	for (int k = 0; k < 3; k++, power *= points[i])
+	for (int k = 0; k < w->taps; k++, power *= points[i])
 		w->filter[i][k] = power / scale;
 	power = 1;
 	for (int k = 0; k < w->tile; k++, power *= points[i])
 		w->out[k][i] = power;
 }
 
-bool winograd_init(Winograd *w, int tile)
+bool winograd_init(Winograd *w, int tile, int taps)
 {
 	double points[WINOGRAD_INPUTS] = {0};
-	if (tile != 2 && tile != 4)
-		return false;
+	const int inputs = tile + taps - 1;
 	memset(w, 0, sizeof *w);
 	w->tile = tile;
-	w->inputs = tile + 2;
-	w->points = tile == 2 ? points_of_2 : points_of_4;
-	const int n = w->inputs - 1; // finite ones
-	for (int i = 0; i < tile / 2; i++) {
+	w->taps = taps;
+	w->inputs = inputs;
+	if (tile == 1 && taps == 1) {
+		w->filter[0][0] = w->in[0][0] = w->out[0][0] = 1;
+		return true;
+	}
+	if (tile < 2 || tile > WINOGRAD_TILE || taps < 3 || taps > WINOGRAD_TAPS ||
+	    (inputs != 4 && inputs != 6))
+		return false;
+	w->npoint = inputs / 2 - 1;
+	w->points = inputs == 4 ? points_of_4 : points_of_6;
+	const int n = inputs - 1; // finite ones
+	for (int i = 0; i < w->npoint; i++) {
 		points[1 + 2 * i] = w->points[i];
 		points[2 + 2 * i] = -w->points[i];
 	}
 	for (int i = 0; i < n; i++)
 		row_of_point(w, n, points, i);
 	product_without(n, points, n, w->in[n]);
-	w->filter[n][2] = w->out[tile - 1][n] = 1;
+	w->filter[n][taps - 1] = w->out[tile - 1][n] = 1;
 	return true;
 }

@@ -1,24 +1,27 @@
-// Winograd's convolutions F(m, 3): m x m results of a 3 x 3 filter from (m + 2) x (m + 2) elements
-// of the input, with that many products instead of 9 m m. Source: Lavin and Gray, "Fast algorithms
-// for convolutional neural networks", 2015; the matrices are those of Toom and Cook.
+// Winograd's convolutions F(m, r), one dimension at a time: m results of a filter of r taps from
+// m + r - 1 elements of the input, with that many products instead of m r. Source: Lavin and Gray,
+// "Fast algorithms for convolutional neural networks", 2015; the matrices are those of Toom and
+// Cook.
 #ifndef PDCC_IR_CORE_WINOGRAD_H
 #define PDCC_IR_CORE_WINOGRAD_H
 
 #include <stdbool.h>
 
-enum { WINOGRAD_INPUTS = 6 }; // most that a row of a tile needs
+enum { WINOGRAD_INPUTS = 6, WINOGRAD_TAPS = 5, WINOGRAD_TILE = 4 }; // most there are
 
 // In one dimension: result = out (filter taps) * (in inputs), elementwise in the middle.
 typedef struct Winograd {
-	int tile;                                         // m: 2 or 4
-	int inputs;                                       // m + 2
-	const double *points;                             // tile / 2: with 0, both signs, infinity
-	double filter[WINOGRAD_INPUTS][3];                // of `inputs` rows
-	double in[WINOGRAD_INPUTS][WINOGRAD_INPUTS];      // inputs x inputs
-	double out[WINOGRAD_INPUTS - 2][WINOGRAD_INPUTS]; // tile x inputs
+	int tile;                                      // m: results
+	int taps;                                      // r
+	int inputs;                                    // m + r - 1: 1, 4 or 6
+	int npoint;                                    // of `points`
+	const double *points;                          // with 0, both signs, infinity; none for 1
+	double filter[WINOGRAD_INPUTS][WINOGRAD_TAPS]; // inputs x taps
+	double in[WINOGRAD_INPUTS][WINOGRAD_INPUTS];   // inputs x inputs
+	double out[WINOGRAD_TILE][WINOGRAD_INPUTS];    // tile x inputs
 } Winograd;
 
-// False: there is none of that size.
-bool winograd_init(Winograd *w, int tile);
+// F(1, 1), which is a product, F(2, 3), F(4, 3), F(3, 4) or F(2, 5); false: it is none of these.
+bool winograd_init(Winograd *w, int tile, int taps);
 
 #endif

@@ -7,33 +7,47 @@
 
 // ---- weights ------------------------------------------------------------------------------------
 
-// The filter g [3 x 3] as `inputs` x `inputs` numbers, `next` floats apart.
+// The transforms along rows and columns that an operation names, of filters with such taps.
+static bool transforms_of(const Op *op, const int64_t *taps, Winograd *t)
+{
+	int64_t tile[2];
+	if (op_ints(op, "tile", tile, 2) == 2 && winograd_init(&t[0], (int)tile[0], (int)taps[0]) &&
+	    winograd_init(&t[1], (int)tile[1], (int)taps[1]))
+		return true;
+	return op_error(op, "its tiles are none of those that there are");
+}
+
+// The filter g [rows x columns] as numbers of a tile, `next` floats apart.
 static void filter_transform(const Winograd *t, const float *g, float *to, int64_t next)
 {
-	double half[WINOGRAD_INPUTS][3];
-	for (int i = 0; i < t->inputs; i++)
-		for (int j = 0; j < 3; j++)
-			half[i][j] = t->filter[i][0] * (double)g[j] + t->filter[i][1] * (double)g[3 + j] +
-			             t->filter[i][2] * (double)g[6 + j];
-	for (int i = 0; i < t->inputs; i++)
-		for (int j = 0; j < t->inputs; j++, to += next)
-			*to = (float)(half[i][0] * t->filter[j][0] + half[i][1] * t->filter[j][1] +
-			              half[i][2] * t->filter[j][2]);
+	double half[WINOGRAD_INPUTS][WINOGRAD_TAPS] = {{0}};
+	for (int i = 0; i < t[0].inputs; i++)
+		for (int j = 0; j < t[1].taps; j++)
+			for (int k = 0; k < t[0].taps; k++)
+				half[i][j] += t[0].filter[i][k] * (double)g[k * t[1].taps + j];
+	for (int i = 0; i < t[0].inputs; i++)
+		for (int j = 0; j < t[1].inputs; j++, to += next) {
+			double sum = 0;
+			for (int k = 0; k < t[1].taps; k++)
+				sum += half[i][k] * t[1].filter[j][k];
+			*to = (float)sum;
+		}
 }
 
 bool interpret_hook_kernel_pack_winograd(Interp *in, Op *op)
 {
 	Tensor *w = interp_operand(in, op, 0), *out = w ? interp_result(in, op, 0) : NULL;
-	Winograd t;
-	if (!out || !interp_check_f32(in, op, w) || !winograd_init(&t, (int)op_int(op, "tile", 0)))
+	Winograd t[2];
+	if (!out || !interp_check_f32(in, op, w) || !transforms_of(op, w->dims + 2, t))
 		return false;
 	const int64_t outputs = w->dims[0], channels = w->dims[1], q = out->dims[3];
 	float *to = out->data;
 	memset(to, 0, tensor_bytes(out));
 	for (int64_t o = 0; o < outputs; o++)
 		for (int64_t c = 0; c < channels; c++) {
-			const int64_t first = o / q * t.inputs * t.inputs;
-			filter_transform(&t, (const float *)w->data + (o * channels + c) * 9,
+			const int64_t first = o / q * t[0].inputs * t[1].inputs;
+			filter_transform(t,
+			                 (const float *)w->data + (o * channels + c) * w->dims[2] * w->dims[3],
 			                 to + (first * channels + c) * q + o % q, channels * q);
 		}
 	return true;
@@ -42,55 +56,58 @@ bool interpret_hook_kernel_pack_winograd(Interp *in, Op *op)
 // ---- convolution --------------------------------------------------------------------------------
 
 typedef struct Tiles {
-	Winograd t;
+	Winograd t[2];      // along rows, along columns
+	int numbers_of;     // a tile
 	const float *x, *w; // one image; weights
 	BlockedImages from, to;
 	int64_t channels, q; // of x; of the result, side by side in w
 	int64_t top, left;
 	int64_t apart[2]; // rows, columns of a tile
-	double *numbers;  // [inputs * inputs x channels]: of the tile, transformed
-	double *sums;     // [inputs * inputs x q]
+	double *numbers;  // [numbers_of x channels]: the tile, transformed
+	double *sums;     // [numbers_of x q]
 	double *out;      // the image that is made
 } Tiles;
 
-// out = m d m^T, with m [rows x columns].
-static void transform(int rows, int columns, const double (*m)[WINOGRAD_INPUTS],
-                      double (*d)[WINOGRAD_INPUTS], double (*out)[WINOGRAD_INPUTS])
+typedef double Matrix[WINOGRAD_INPUTS][WINOGRAD_INPUTS];
+
+// out = a d b^T, with a [rows x high], b [columns x wide].
+static void transform(int rows, int high, double (*a)[WINOGRAD_INPUTS], int columns, int wide,
+                      double (*b)[WINOGRAD_INPUTS], Matrix d, Matrix out)
 {
-	double half[WINOGRAD_INPUTS][WINOGRAD_INPUTS] = {{0}};
+	Matrix half = {{0}};
 	for (int i = 0; i < rows; i++)
-		for (int j = 0; j < columns; j++)
-			for (int k = 0; k < columns; k++)
-				half[i][j] += m[i][k] * d[k][j];
+		for (int j = 0; j < wide; j++)
+			for (int k = 0; k < high; k++)
+				half[i][j] += a[i][k] * d[k][j];
 	for (int i = 0; i < rows; i++)
-		for (int j = 0; j < rows; j++) {
+		for (int j = 0; j < columns; j++) {
 			out[i][j] = 0;
-			for (int k = 0; k < columns; k++)
-				out[i][j] += half[i][k] * m[j][k];
+			for (int k = 0; k < wide; k++)
+				out[i][j] += half[i][k] * b[j][k];
 		}
 }
 
 // The input of the tile whose first result is (y, x), for all channels.
 static void tile_read(Tiles *s, int64_t y, int64_t x)
 {
-	const int n = s->t.inputs;
-	double d[WINOGRAD_INPUTS][WINOGRAD_INPUTS], v[WINOGRAD_INPUTS][WINOGRAD_INPUTS];
+	const int high = s->t[0].inputs, wide = s->t[1].inputs;
+	Matrix d, v;
 	for (int64_t c = 0; c < s->channels; c++) {
-		for (int i = 0; i < n; i++)
-			for (int j = 0; j < n; j++) {
+		for (int i = 0; i < high; i++)
+			for (int j = 0; j < wide; j++) {
 				const int64_t h = y - s->top + i * s->apart[0], at = x - s->left + j * s->apart[1];
 				const bool inside = h >= 0 && h < s->from.rows && at >= 0 && at < s->from.columns;
 				d[i][j] = inside ? s->x[blocked_at(&s->from, c, h, at)] : 0;
 			}
-		transform(n, n, (const double(*)[WINOGRAD_INPUTS])s->t.in, d, v);
-		for (int i = 0; i < n * n; i++)
-			s->numbers[i * s->channels + c] = v[i / n][i % n];
+		transform(high, high, s->t[0].in, wide, wide, s->t[1].in, d, v);
+		for (int i = 0; i < s->numbers_of; i++)
+			s->numbers[i * s->channels + c] = v[i / wide][i % wide];
 	}
 }
 
 static void tile_multiply(Tiles *s, int64_t group)
 {
-	const int numbers = s->t.inputs * s->t.inputs;
+	const int numbers = s->numbers_of;
 	memset(s->sums, 0, sizeof *s->sums * (size_t)(numbers * s->q));
 	for (int64_t i = 0; i < numbers; i++)
 		for (int64_t c = 0; c < s->channels; c++) {
@@ -104,15 +121,15 @@ static void tile_multiply(Tiles *s, int64_t group)
 // Of output channel `o` of a group, as far as the results are in the image.
 static void tile_write(Tiles *s, int64_t group, int64_t o, int64_t y, int64_t x)
 {
-	const int n = s->t.inputs, m = s->t.tile;
+	const int wide = s->t[1].inputs, rows = s->t[0].tile, columns = s->t[1].tile;
 	const int64_t channel = group * s->q + o;
-	double d[WINOGRAD_INPUTS][WINOGRAD_INPUTS], out[WINOGRAD_INPUTS][WINOGRAD_INPUTS];
-	for (int i = 0; i < n * n; i++)
-		d[i / n][i % n] = s->sums[i * s->q + o];
-	transform(m, n, (const double(*)[WINOGRAD_INPUTS])s->t.out, d, out);
+	Matrix d, out;
+	for (int i = 0; i < s->numbers_of; i++)
+		d[i / wide][i % wide] = s->sums[i * s->q + o];
+	transform(rows, s->t[0].inputs, s->t[0].out, columns, wide, s->t[1].out, d, out);
 	const int64_t down = s->apart[0], across = s->apart[1];
-	for (int i = 0; i < m && y + i * down < s->to.rows; i++)
-		for (int j = 0; j < m && x + j * across < s->to.columns; j++)
+	for (int i = 0; i < rows && y + i * down < s->to.rows; i++)
+		for (int j = 0; j < columns && x + j * across < s->to.columns; j++)
 			s->out[blocked_at(&s->to, channel, y + i * down, x + j * across)] = out[i][j];
 }
 
@@ -128,36 +145,40 @@ static void tile_run(Tiles *s, int64_t groups, int64_t y, int64_t x)
 	}
 }
 
-// Where tile `i` along an axis begins, of rows or columns that are `apart`: those which begin side
-// by side come first.
-static int64_t tile_at(const Tiles *s, int64_t i, int64_t apart)
+// Where tile `i` along an axis begins, of rows or columns that may lie apart: those which begin
+// side by side come first.
+static int64_t tile_at(const Tiles *s, int64_t i, int axis)
 {
-	return i / apart * apart * s->t.tile + i % apart;
+	const int64_t apart = s->apart[axis];
+	return i / apart * apart * s->t[axis].tile + i % apart;
 }
 
 static void image_run(Tiles *s, int64_t groups)
 {
 	const int64_t rows = s->to.rows, columns = s->to.columns;
-	for (int64_t y = 0, down; (down = tile_at(s, y, s->apart[0])) < rows; y++)
-		for (int64_t x = 0, across; (across = tile_at(s, x, s->apart[1])) < columns; x++)
+	for (int64_t y = 0, down; (down = tile_at(s, y, 0)) < rows; y++)
+		for (int64_t x = 0, across; (across = tile_at(s, x, 1)) < columns; x++)
 			tile_run(s, groups, down, across);
 }
 
 static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *w,
                        const Tensor *out, Tiles *s)
 {
-	int64_t pad[4];
+	int64_t pad[4], taps[2];
 	*s = (Tiles){.channels = op_int(op, "in_channels", 0)};
-	if (!winograd_init(&s->t, (int)op_int(op, "tile", 0)) || op_ints(op, "paddings", pad, 4) != 4 ||
+	if (op_ints(op, "taps", taps, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
 	    op_ints(op, "dilations", s->apart, 2) != 2)
-		return op_error(op, "tile, paddings or dilations are malformed");
+		return op_error(op, "taps, paddings or dilations are malformed");
+	if (!transforms_of(op, taps, s->t))
+		return false;
+	s->numbers_of = s->t[0].inputs * s->t[1].inputs;
 	s->top = pad[0];
 	s->left = pad[1];
 	s->from = blocked_images(x);
 	s->to = blocked_images(out);
 	s->q = w->dims[3];
 	s->w = w->data;
-	const size_t numbers = (size_t)(s->t.inputs * s->t.inputs);
+	const size_t numbers = (size_t)s->numbers_of;
 	s->numbers = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->channels, double);
 	s->sums = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->q, double);
 	s->out = NEW_ARRAY(interp_arena(in), (size_t)blocked_size(&s->to) + 1, double);

@@ -3,12 +3,22 @@
 #include "ir/core/winograd.h"
 #include "ir/verify/rules.h"
 
-// The transform that an operation names; false after a diagnostic.
-static bool transform_of(const Op *op, Winograd *t)
+static bool transform_of(int64_t tile, int64_t taps, Winograd *t)
 {
-	const int64_t tile = op_int(op, "tile", 0);
-	return (tile > 0 && tile <= WINOGRAD_INPUTS && winograd_init(t, (int)tile)) ||
-	       verify_fail(op, "there are tiles of 2 and 4, not of %lld", (long long)tile);
+	return tile > 0 && tile <= WINOGRAD_TILE && taps > 0 && taps <= WINOGRAD_TAPS &&
+	       winograd_init(t, (int)tile, (int)taps);
+}
+
+// The transforms along rows and columns that an operation names; false after a diagnostic.
+static bool transforms_of(const Op *op, const int64_t *taps, Winograd *t)
+{
+	int64_t tile[2];
+	if (op_ints(op, "tile", tile, 2) != 2)
+		return verify_fail(op, "a tile has rows and columns");
+	return (transform_of(tile[0], taps[0], &t[0]) && transform_of(tile[1], taps[1], &t[1])) ||
+	       verify_fail(op, "there are no tiles of %lld x %lld for %lld x %lld taps",
+	                   (long long)tile[0], (long long)tile[1], (long long)taps[0],
+	                   (long long)taps[1]);
 }
 
 static bool is_image(const Type *t)
@@ -33,22 +43,27 @@ static int64_t groups_of(int64_t n, int64_t of)
 
 bool verify_hook_kernel_pack_winograd(Op *op)
 {
-	Winograd t;
-	if (!verify_hook_kernel(op) || !transform_of(op, &t))
-		return false;
+	Winograd t[2];
 	const Type *w = op_operand(op, 0)->type, *out = op->results[0].type;
-	const bool fits = sizes_are_known(w) && sizes_are_known(out) && dim_is(w->dims[2], 3) &&
-	                  dim_is(w->dims[3], 3) && dim_is(out->dims[1], t.inputs * t.inputs) &&
+	if (!verify_hook_kernel(op))
+		return false;
+	if (!sizes_are_known(w) || !sizes_are_known(out))
+		return verify_fail(op, "weights have four known sizes, of f32");
+	if (!transforms_of(op, (int64_t[]){w->dims[2]->value, w->dims[3]->value}, t))
+		return false;
+	const bool fits = dim_is(out->dims[1], t[0].inputs * t[1].inputs) &&
 	                  out->dims[2] == w->dims[1] &&
 	                  dim_is(out->dims[0], groups_of(w->dims[0]->value, out->dims[3]->value));
-	return fits || verify_fail(op, "%s does not become %s with tiles of %d", type_text(op->ctx, w),
-	                           type_text(op->ctx, out), t.tile);
+	return fits ||
+	       verify_fail(op, "%s does not become %s with tiles of %d x %d", type_text(op->ctx, w),
+	                   type_text(op->ctx, out), t[0].tile, t[1].tile);
 }
 
-// The size behind a window of 3, stride 1; two sizes may have different names.
-static bool size_fits(const Op *op, const Dim *in, int64_t pad, int64_t dilation, const Dim *out)
+// The size behind a window of `taps`, stride 1; two sizes may have different names.
+static bool size_fits(const Op *op, const Dim *in, int64_t pad, int64_t taps, int64_t dilation,
+                      const Dim *out)
 {
-	const Dim *want = dim_add(op->ctx, in, dim_const(op->ctx, pad - 2 * dilation));
+	const Dim *want = dim_add(op->ctx, in, dim_const(op->ctx, pad - (taps - 1) * dilation));
 	return want == out || !dim_is_const(want) || !dim_is_const(out);
 }
 
@@ -61,7 +76,7 @@ static bool filter_fits(const Op *op, const Winograd *t, const Type *x, const Ty
 	const int64_t q = w->dims[3]->value;
 	return dim_is(x->dims[1], groups_of(channels, b)) && q % b == 0 &&
 	       dim_is(w->dims[0], groups_of(out->dims[1]->value * b, q)) &&
-	       dim_is(w->dims[1], t->inputs * t->inputs) && dim_is(w->dims[2], channels);
+	       dim_is(w->dims[1], t[0].inputs * t[1].inputs) && dim_is(w->dims[2], channels);
 }
 
 // Whether the result is the image behind such windows, by this filter.
@@ -71,15 +86,19 @@ static bool image_fits(const Op *op, const Winograd *t, const int64_t *pad, cons
 			   *out = op->results[0].type;
 	return is_image(x) && is_image(out) && filter_fits(op, t, x, w, out) &&
 	       x->dims[0] == out->dims[0] &&
-	       size_fits(op, x->dims[2], pad[0] + pad[2], apart[0], out->dims[2]) &&
-	       size_fits(op, x->dims[3], pad[1] + pad[3], apart[1], out->dims[3]);
+	       size_fits(op, x->dims[2], pad[0] + pad[2], t[0].taps, apart[0], out->dims[2]) &&
+	       size_fits(op, x->dims[3], pad[1] + pad[3], t[1].taps, apart[1], out->dims[3]);
 }
 
 bool verify_hook_kernel_winograd(Op *op)
 {
-	Winograd t;
-	int64_t pad[4], apart[2];
-	if (!verify_hook_kernel(op) || !transform_of(op, &t))
+	Winograd t[2];
+	int64_t pad[4], apart[2], taps[2];
+	if (!verify_hook_kernel(op))
+		return false;
+	if (op_ints(op, "taps", taps, 2) != 2)
+		return verify_fail(op, "a filter has rows and columns of taps");
+	if (!transforms_of(op, taps, t))
 		return false;
 	if (op_ints(op, "paddings", pad, 4) != 4 || op_int(op, "group", 0) < 1)
 		return verify_fail(op, "paddings are four numbers, and a group has a tile or more");
@@ -87,7 +106,7 @@ bool verify_hook_kernel_winograd(Op *op)
 		return verify_fail(op, "dilations are two numbers, 1 or more");
 	if (op->nresult > 2 || (op->nresult == 2 && op->results[1].type->kind != TY_TENSOR))
 		return verify_fail(op, "behind its result there is memory that it works in, nothing else");
-	return image_fits(op, &t, pad, apart) ||
+	return image_fits(op, t, pad, apart) ||
 	       verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, op_operand(op, 0)->type),
 	                   type_text(op->ctx, op_operand(op, 1)->type),
 	                   type_text(op->ctx, op->results[0].type));

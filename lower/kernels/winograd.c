@@ -1,5 +1,5 @@
-// Convolutions by 3 x 3 filters to kernel.winograd, where the table in lower/target/winograd.c has
-// it faster than direct ones. Run by lower/pipeline.c behind layout, and by scratch.c.
+// Convolutions to kernel.winograd, where the table in lower/target/winograd.c has it faster than
+// direct ones. Run by lower/pipeline.c behind layout, and by scratch.c.
 #include "ir/build/build.h"
 #include "ir/core/winograd.h"
 #include "lower/kernels/kernels.h"
@@ -25,46 +25,57 @@ static bool in_blocks_of(const Type *image, int64_t lanes)
 	return image->rank == 5 && dim_is(image->dims[4], lanes);
 }
 
+// Whether v is a constant, or what folding makes one: a constant for this alone, seen otherwise.
+static bool is_known(const Value *v)
+{
+	for (; !value_constant(v); v = op_operand(v->def, 0))
+		if (!v->def || value_use_count(v) != 1 ||
+		    (v->def->code != OP_PD_TRANSPOSE && !(v->def->info->traits & TRAIT_VIEW)) ||
+		    value_use_count(op_operand(v->def, 0)) != 1)
+			return false;
+	return true;
+}
+
 // The operation that packs the filter of a convolution which could be transformed; NULL: it cannot.
 static Op *pack_of(const Op *conv, int64_t lanes)
 {
 	Op *pack = op_operand(conv, 1)->def;
-	if (!pack || pack->code != OP_KERNEL_PACK_CONV || !value_constant(op_operand(pack, 0)))
+	if (!pack || pack->code != OP_KERNEL_PACK_CONV || !is_known(op_operand(pack, 0)))
 		return NULL;
 	const Type *w = op_operand(pack, 0)->type, *out = conv->results[0].type;
 	const bool blocked = in_blocks_of(op_operand(conv, 0)->type, lanes) && in_blocks_of(out, lanes);
-	return blocked && w->rank == 4 && w->dtype == DT_F32 && dim_is(w->dims[2], 3) &&
-	               dim_is(w->dims[3], 3) && op_int(conv, "groups", 1) == 1 &&
+	return blocked && w->rank == 4 && w->dtype == DT_F32 && op_int(conv, "groups", 1) == 1 &&
 	               all_are(conv, "strides", 1)
 	           ? pack
 	           : NULL;
 }
 
-static Value *weights_of(Op *pack, const WinogradLayer *l, int tile)
+static Value *weights_of(Op *pack, const WinogradLayer *l, const int64_t *tile)
 {
 	Context *c = pack->ctx;
 	const Type *packed = pack->results[0].type;
-	const Dim *dims[4] = {packed->dims[0], dim_const(c, (tile + 2) * (tile + 2)),
+	const Dim *dims[4] = {packed->dims[0], dim_const(c, winograd_numbers(l, tile)),
 	                      dim_const(c, l->channels), packed->dims[4]};
 	Builder b = builder_before(pack);
 	Value *w = op_operand(pack, 0);
 	const Type *type = type_tensor(c, DT_F32, 4, dims, 0);
 	Op *op = op_new(c, OP_KERNEL_PACK_WINOGRAD, pack->loc, 1, &type, 1, &w, 0, 0);
-	op_set_attr(op, "tile", attr_int(c, tile));
+	op_set_attr(op, "tile", attr_ints(c, 2, tile));
 	op->results[0].name = pack->results[0].name;
 	op_insert_before(b.before, op);
 	return &op->results[0];
 }
 
-static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, int tile)
+static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, const int64_t *tile)
 {
 	Context *c = conv->ctx;
 	Value *operands[2] = {op_operand(conv, 0), weights_of(pack, l, tile)};
 	Op *op = op_new(c, OP_KERNEL_WINOGRAD, conv->loc, 1, &conv->results[0].type, 2, operands, 1, 0);
-	op_set_attr(op, "tile", attr_int(c, tile));
+	op_set_attr(op, "tile", attr_ints(c, 2, tile));
+	op_set_attr(op, "taps", attr_ints(c, 2, l->taps));
 	op_set_attr(op, "group", attr_int(c, winograd_group(l, tile)));
 	op_set_attr(op, "paddings", op_attr(conv, "paddings"));
-	op_set_attr(op, "dilations", op_attr(conv, "dilations"));
+	op_set_attr(op, "dilations", attr_ints(c, 2, l->dilations));
 	op_set_attr(op, "in_channels", attr_int(c, l->channels));
 	op_take_regions(op, conv, 1);
 	op->results[0].name = conv->results[0].name;
@@ -80,9 +91,12 @@ static void conv_visit(const Target *t, Op *conv, int threads)
 	Op *pack = pack_of(conv, t->lanes);
 	if (!pack)
 		return;
-	const Dim *const *out = conv->results[0].type->dims;
-	WinogradLayer l = {.channels = op_int(conv, "in_channels", 0),
-	                   .outputs = known(op_operand(pack, 0)->type->dims[0]),
+	const Dim *const *out = conv->results[0].type->dims, *const *w =
+															 op_operand(pack, 0)->type->dims;
+	int64_t tile[2];
+	WinogradLayer l = {.taps = {known(w[2]), known(w[3])},
+	                   .channels = op_int(conv, "in_channels", 0),
+	                   .outputs = known(w[0]),
 	                   .images = known(out[0]),
 	                   .rows = known(out[2]),
 	                   .columns = known(out[3]),
@@ -90,8 +104,12 @@ static void conv_visit(const Target *t, Op *conv, int threads)
 	                   .q = known(pack->results[0].type->dims[4]),
 	                   .height = t->conv_ur,
 	                   .threads = threads};
-	const int tile = op_ints(conv, "dilations", l.dilations, 2) == 2 ? winograd_tile(&l) : 0;
-	if (tile)
+	if (op_ints(conv, "dilations", l.dilations, 2) != 2)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (l.taps[i] == 1)
+			l.dilations[i] = 1; // a tap lies apart from no other one
+	if (winograd_tile(&l, tile))
 		conv_replace(conv, pack, &l, tile);
 }
 

@@ -5,8 +5,9 @@
 
 #include "ir/core/core.h"
 
-// A convolution by a 3 x 3 filter, stride 1, of one group.
+// A convolution of stride 1 and one group.
 typedef struct WinogradLayer {
+	int64_t taps[2];               // rows, columns of its filter
 	int64_t channels, outputs;     // of the input, of the result
 	int64_t images, rows, columns; // of the result; 0: only a run knows
 	int64_t dilations[2];          // rows, columns of a tile are so far from each other
@@ -16,12 +17,14 @@ typedef struct WinogradLayer {
 	int threads;                   // that may share it; below 2: one
 } WinogradLayer;
 
-// Results of a tile in each direction: 2 or 4; 0: a direct convolution is faster.
-int winograd_tile(const WinogradLayer *l);
+// Rows and columns of results of a tile; false: a direct convolution is faster.
+bool winograd_tile(const WinogradLayer *l, int64_t *tile);
+// The products of a tile for each two channels.
+int64_t winograd_numbers(const WinogradLayer *l, const int64_t *tile);
 // The most tiles whose products are in memory at once.
-int64_t winograd_group(const WinogradLayer *l, int tile);
+int64_t winograd_group(const WinogradLayer *l, const int64_t *tile);
 
-// Floats from one of the (tile + 2)^2 numbers of `tiles` tiles to the next: of the input, with
+// Floats from one of the numbers of `tiles` tiles to the next: of the input, with
 // `blocks` blocks of channels, or of a group of output channels, which has as many blocks. One
 // block more keeps it from being a power of two.
 static inline int64_t winograd_stride(int64_t tiles, int64_t blocks, int64_t lanes)
