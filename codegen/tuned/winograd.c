@@ -14,32 +14,37 @@
 
 typedef struct Conv {
 	KernelFunc *k;
-	Winograd t[2];                                         // along rows, along columns
-	int numbers;                                           // of a tile
-	const char *in, *shape;                                // how functions of such tiles are called
-	int lanes, q, nv, height;                              // height: of the register tile
-	int64_t channels, pad[4], apart[2], group, out_blocks; // apart: rows, columns of a tile
+	Winograd t[2];                               // along rows, along columns
+	int numbers;                                 // of a tile
+	const char *in, *shape;                      // how functions of such tiles are called
+	int lanes, q, nv, height;                    // height: of the register tile
+	int64_t chunks[2];                           // of taps
+	int64_t depth;                               // channels, for each chunk
+	int64_t pad[4], apart[2], group, out_blocks; // apart: rows, columns of a tile
 	const Type *x, *w, *out;
 } Conv;
 
 static bool conv_read(Conv *v)
 {
 	const Op *op = v->k->op;
-	int64_t tile[2], taps[2];
+	int64_t tile[2], chunk[2], taps[2];
 	v->x = op_operand(op, 0)->type;
 	v->w = op_operand(op, 1)->type;
 	v->out = op->results[0].type;
 	if (op->nresult != 2 || op_ints(op, "tile", tile, 2) != 2 ||
-	    op_ints(op, "taps", taps, 2) != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
-	    op_ints(op, "dilations", v->apart, 2) != 2 || !dim_is(v->x->dims[4], v->lanes))
+	    op_ints(op, "chunk", chunk, 2) != 2 || op_ints(op, "taps", taps, 2) != 2 ||
+	    op_ints(op, "paddings", v->pad, 4) != 4 || op_ints(op, "dilations", v->apart, 2) != 2 ||
+	    !dim_is(v->x->dims[4], v->lanes))
 		return false;
-	for (int i = 0; i < 2; i++)
-		if (!winograd_init(&v->t[i], (int)tile[i], (int)taps[i]))
+	for (int i = 0; i < 2; i++) {
+		if (!winograd_init(&v->t[i], (int)tile[i], (int)chunk[i]))
 			return false;
+		v->chunks[i] = winograd_chunks(taps[i], chunk[i]);
+	}
 	v->numbers = v->t[0].inputs * v->t[1].inputs;
 	v->in = arena_printf(v->k->arena, "%dx%d", v->t[0].inputs, v->t[1].inputs);
 	v->shape = arena_printf(v->k->arena, "%dx%dof%s", v->t[0].tile, v->t[1].tile, v->in);
-	v->channels = op_int(op, "in_channels", 0);
+	v->depth = v->w->dims[2]->value;
 	v->group = op_int(op, "group", 1);
 	v->out_blocks = v->out->dims[1]->value;
 	v->q = (int)v->w->dims[3]->value;
@@ -102,14 +107,18 @@ static bool row_helpers(KernelFunc *k, const Winograd *t)
 	       kernel_helper(k, "winograd_out_6.c", COUNT_OF(out), out);
 }
 
-// Functions that know where tiles begin, and whether their rows and columns lie apart.
+// Functions that know where tiles begin, whether their rows and columns lie apart, and how many
+// chunks of taps there are.
 static const char *input_name(const Conv *v)
 {
-	const char *by = v->apart[0] == 1 && v->apart[1] == 1
-	                     ? ""
-	                     : arena_printf(v->k->arena, "_by_%" PRId64 "x%" PRId64, v->apart[0],
-	                                    v->apart[1]);
-	return arena_printf(v->k->arena, "%s%s", v->shape, by);
+	Text name;
+	text_init(&name, v->k->arena);
+	text_str(&name, v->shape);
+	if (v->apart[0] > 1 || v->apart[1] > 1)
+		text_printf(&name, "_by_%" PRId64 "x%" PRId64, v->apart[0], v->apart[1]);
+	if (v->chunks[0] > 1 || v->chunks[1] > 1)
+		text_printf(&name, "_in_%" PRId64 "x%" PRId64, v->chunks[0], v->chunks[1]);
+	return name.text;
 }
 
 // `what * by`, or just `what`.
@@ -127,9 +136,23 @@ static const char *tile_place(const Conv *v, const char *number, int axis)
 	                                 number, apart, apart * v->t[axis].tile, number, apart);
 }
 
+// ` + ` how many rows, or columns, behind the first one the taps of a chunk begin; "" where there
+// is one.
+static const char *chunk_place(const Conv *v, int axis)
+{
+	const int64_t by = v->t[axis].taps * v->apart[axis], across = v->chunks[1];
+	if (v->chunks[axis] == 1)
+		return "";
+	return v->chunks[!axis] == 1
+	           ? arena_printf(v->k->arena, " + block / s->blocks * %" PRId64, by)
+	           : arena_printf(v->k->arena, " + block / s->blocks %s %" PRId64 " * %" PRId64,
+	                          axis ? "%" : "/", across, by);
+}
+
 static bool input_helper(Conv *v)
 {
 	KernelFunc *k = v->k;
+	const int64_t chunks = v->chunks[0] * v->chunks[1];
 	const TemplateKey keys[] = {
 		{"in", v->in},
 		{"shape", input_name(v)},
@@ -137,10 +160,14 @@ static bool input_helper(Conv *v)
 		{"columns", tile_int(k, v->t[1].inputs)},
 		{"numbers", tile_int(k, v->numbers)},
 		{"lanes", tile_int(k, v->lanes)},
+		{"blocks", times(v, "s->blocks", chunks)},
+		{"block", chunks > 1 ? "block % s->blocks" : "block"},
 		{"i", times(v, "i", v->apart[0])},
 		{"j", times(v, "j", v->apart[1])},
 		{"top", tile_place(v, "down", 0)},
 		{"left", tile_place(v, "across", 1)},
+		{"lower", chunk_place(v, 0)},
+		{"further", chunk_place(v, 1)},
 		{"high", tile_int(k, (v->t[0].inputs - 1) * v->apart[0] + 1)},
 		{"wide", tile_int(k, (v->t[1].inputs - 1) * v->apart[1] + 1)},
 		{"row", tile_int(k, v->lanes * v->apart[0])},
@@ -221,7 +248,7 @@ static const char *results(Conv *v, const char *suffix)
 static const char *loops(Conv *v)
 {
 	KernelFunc *k = v->k;
-	const int64_t blocks = v->x->dims[1]->value, numbers = v->numbers;
+	const int64_t blocks = v->x->dims[1]->value * v->chunks[0] * v->chunks[1], numbers = v->numbers;
 	const int64_t parts = op_int(k->op, "parts", 1);
 	const int64_t groups = v->w->dims[0]->value;
 	const bool shared = kernel_share(k, dim_const(k->ctx, parts)), wide = groups > 1;
@@ -230,9 +257,9 @@ static const char *loops(Conv *v)
 		{"aa", tile_int(k, numbers)},
 		{"lanes", tile_int(k, v->lanes)},
 		{"blocks", tile_int(k, blocks)},
-		{"channels", tile_int(k, v->channels)},
+		{"channels", tile_int(k, v->depth)},
 		{"group", tile_int(k, v->group)},
-		{"filter", tile_int(k, numbers * v->channels * v->q)},
+		{"filter", tile_int(k, numbers * v->depth * v->q)},
 		{"step", tile_int(k, ahead_step((v->group + v->height - 1) / v->height, v->q))},
 		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
 		{"nv", tile_int(k, v->nv)},

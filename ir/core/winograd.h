@@ -6,6 +6,7 @@
 #define PDCC_IR_CORE_WINOGRAD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum { WINOGRAD_INPUTS = 6, WINOGRAD_TAPS = 5, WINOGRAD_TILE = 4 }; // most there are
 
@@ -20,6 +21,12 @@ typedef struct Winograd {
 	double in[WINOGRAD_INPUTS][WINOGRAD_INPUTS];   // inputs x inputs
 	double out[WINOGRAD_TILE][WINOGRAD_INPUTS];    // tile x inputs
 } Winograd;
+
+// How many chunks of `chunk` taps a filter has along an axis.
+static inline int64_t winograd_chunks(int64_t taps, int64_t chunk)
+{
+	return (taps + chunk - 1) / chunk;
+}
 
 // F(1, 1), which is a product, F(2, 3), F(4, 3), F(3, 4) or F(2, 5); false: it is none of these.
 bool winograd_init(Winograd *w, int tile, int taps);

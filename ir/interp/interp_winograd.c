@@ -7,24 +7,27 @@
 
 // ---- weights ------------------------------------------------------------------------------------
 
-// The transforms along rows and columns that an operation names, of filters with such taps.
-static bool transforms_of(const Op *op, const int64_t *taps, Winograd *t)
+// The transforms along rows and columns that an operation names.
+static bool transforms_of(const Op *op, Winograd *t)
 {
-	int64_t tile[2];
-	if (op_ints(op, "tile", tile, 2) == 2 && winograd_init(&t[0], (int)tile[0], (int)taps[0]) &&
-	    winograd_init(&t[1], (int)tile[1], (int)taps[1]))
+	int64_t tile[2], chunk[2];
+	if (op_ints(op, "tile", tile, 2) == 2 && op_ints(op, "chunk", chunk, 2) == 2 &&
+	    winograd_init(&t[0], (int)tile[0], (int)chunk[0]) &&
+	    winograd_init(&t[1], (int)tile[1], (int)chunk[1]))
 		return true;
 	return op_error(op, "its tiles are none of those that there are");
 }
 
-// The filter g [rows x columns] as numbers of a tile, `next` floats apart.
-static void filter_transform(const Winograd *t, const float *g, float *to, int64_t next)
+// The chunk of the filter g [taps] that begins at tap (row, column) as numbers of a tile, `next`
+// floats apart; behind the last taps are zeros.
+static void filter_transform(const Winograd *t, const float *g, const int64_t *taps, int64_t row,
+                             int64_t column, float *to, int64_t next)
 {
 	double half[WINOGRAD_INPUTS][WINOGRAD_TAPS] = {{0}};
 	for (int i = 0; i < t[0].inputs; i++)
-		for (int j = 0; j < t[1].taps; j++)
-			for (int k = 0; k < t[0].taps; k++)
-				half[i][j] += t[0].filter[i][k] * (double)g[k * t[1].taps + j];
+		for (int j = 0; j < t[1].taps && column + j < taps[1]; j++)
+			for (int k = 0; k < t[0].taps && row + k < taps[0]; k++)
+				half[i][j] += t[0].filter[i][k] * (double)g[(row + k) * taps[1] + column + j];
 	for (int i = 0; i < t[0].inputs; i++)
 		for (int j = 0; j < t[1].inputs; j++, to += next) {
 			double sum = 0;
@@ -38,17 +41,20 @@ bool interpret_hook_kernel_pack_winograd(Interp *in, Op *op)
 {
 	Tensor *w = interp_operand(in, op, 0), *out = w ? interp_result(in, op, 0) : NULL;
 	Winograd t[2];
-	if (!out || !interp_check_f32(in, op, w) || !transforms_of(op, w->dims + 2, t))
+	if (!out || !interp_check_f32(in, op, w) || !transforms_of(op, t))
 		return false;
-	const int64_t outputs = w->dims[0], channels = w->dims[1], q = out->dims[3];
+	const int64_t outputs = w->dims[0], channels = w->dims[1], q = out->dims[3],
+				  *taps = w->dims + 2;
+	const int64_t across = winograd_chunks(taps[1], t[1].taps), depth = out->dims[2];
 	float *to = out->data;
 	memset(to, 0, tensor_bytes(out));
 	for (int64_t o = 0; o < outputs; o++)
-		for (int64_t c = 0; c < channels; c++) {
-			const int64_t first = o / q * t[0].inputs * t[1].inputs;
-			filter_transform(t,
-			                 (const float *)w->data + (o * channels + c) * w->dims[2] * w->dims[3],
-			                 to + (first * channels + c) * q + o % q, channels * q);
+		for (int64_t c = 0; c < depth; c++) {
+			const int64_t first = o / q * t[0].inputs * t[1].inputs, chunk = c / channels;
+			filter_transform(
+				t, (const float *)w->data + (o * channels + c % channels) * taps[0] * taps[1], taps,
+				chunk / across * t[0].taps, chunk % across * t[1].taps,
+				to + (first * depth + c) * q + o % q, depth * q);
 		}
 	return true;
 }
@@ -61,9 +67,11 @@ typedef struct Tiles {
 	const float *x, *w; // one image; weights
 	BlockedImages from, to;
 	int64_t channels, q; // of x; of the result, side by side in w
+	int64_t depth;       // channels of all chunks of the filter
+	int64_t chunks;      // side by side
 	int64_t top, left;
 	int64_t apart[2]; // rows, columns of a tile
-	double *numbers;  // [numbers_of x channels]: the tile, transformed
+	double *numbers;  // [numbers_of x depth]: the tile, transformed
 	double *sums;     // [numbers_of x q]
 	double *out;      // the image that is made
 } Tiles;
@@ -87,21 +95,24 @@ static void transform(int rows, int high, double (*a)[WINOGRAD_INPUTS], int colu
 		}
 }
 
-// The input of the tile whose first result is (y, x), for all channels.
+// The input of the tile whose first result is (y, x), for all channels and chunks.
 static void tile_read(Tiles *s, int64_t y, int64_t x)
 {
 	const int high = s->t[0].inputs, wide = s->t[1].inputs;
 	Matrix d, v;
-	for (int64_t c = 0; c < s->channels; c++) {
+	for (int64_t c = 0; c < s->depth; c++) {
+		const int64_t chunk = c / s->channels, row = chunk / s->chunks * s->t[0].taps,
+					  column = chunk % s->chunks * s->t[1].taps;
 		for (int i = 0; i < high; i++)
 			for (int j = 0; j < wide; j++) {
-				const int64_t h = y - s->top + i * s->apart[0], at = x - s->left + j * s->apart[1];
+				const int64_t h = y - s->top + (row + i) * s->apart[0],
+							  at = x - s->left + (column + j) * s->apart[1];
 				const bool inside = h >= 0 && h < s->from.rows && at >= 0 && at < s->from.columns;
-				d[i][j] = inside ? s->x[blocked_at(&s->from, c, h, at)] : 0;
+				d[i][j] = inside ? s->x[blocked_at(&s->from, c % s->channels, h, at)] : 0;
 			}
 		transform(high, high, s->t[0].in, wide, wide, s->t[1].in, d, v);
 		for (int i = 0; i < s->numbers_of; i++)
-			s->numbers[i * s->channels + c] = v[i / wide][i % wide];
+			s->numbers[i * s->depth + c] = v[i / wide][i % wide];
 	}
 }
 
@@ -110,9 +121,9 @@ static void tile_multiply(Tiles *s, int64_t group)
 	const int numbers = s->numbers_of;
 	memset(s->sums, 0, sizeof *s->sums * (size_t)(numbers * s->q));
 	for (int64_t i = 0; i < numbers; i++)
-		for (int64_t c = 0; c < s->channels; c++) {
-			const double v = s->numbers[i * s->channels + c];
-			const float *w = s->w + ((group * numbers + i) * s->channels + c) * s->q;
+		for (int64_t c = 0; c < s->depth; c++) {
+			const double v = s->numbers[i * s->depth + c];
+			const float *w = s->w + ((group * numbers + i) * s->depth + c) * s->q;
 			for (int64_t o = 0; o < s->q; o++)
 				s->sums[i * s->q + o] += v * (double)w[o];
 		}
@@ -169,8 +180,10 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 	if (op_ints(op, "taps", taps, 2) != 2 || op_ints(op, "paddings", pad, 4) != 4 ||
 	    op_ints(op, "dilations", s->apart, 2) != 2)
 		return op_error(op, "taps, paddings or dilations are malformed");
-	if (!transforms_of(op, taps, s->t))
+	if (!transforms_of(op, s->t))
 		return false;
+	s->depth = w->dims[2];
+	s->chunks = winograd_chunks(taps[1], s->t[1].taps);
 	s->numbers_of = s->t[0].inputs * s->t[1].inputs;
 	s->top = pad[0];
 	s->left = pad[1];
@@ -179,7 +192,7 @@ static bool tiles_open(Interp *in, const Op *op, const Tensor *x, const Tensor *
 	s->q = w->dims[3];
 	s->w = w->data;
 	const size_t numbers = (size_t)s->numbers_of;
-	s->numbers = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->channels, double);
+	s->numbers = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->depth, double);
 	s->sums = NEW_ARRAY(interp_arena(in), numbers * (size_t)s->q, double);
 	s->out = NEW_ARRAY(interp_arena(in), (size_t)blocked_size(&s->to) + 1, double);
 	return out->dims[0] == x->dims[0] || op_error(op, "the operands do not fit together");

@@ -10,15 +10,21 @@ static bool transform_of(int64_t tile, int64_t taps, Winograd *t)
 }
 
 // The transforms along rows and columns that an operation names; false after a diagnostic.
-static bool transforms_of(const Op *op, const int64_t *taps, Winograd *t)
+static bool transforms_of(const Op *op, Winograd *t)
 {
-	int64_t tile[2];
-	if (op_ints(op, "tile", tile, 2) != 2)
-		return verify_fail(op, "a tile has rows and columns");
-	return (transform_of(tile[0], taps[0], &t[0]) && transform_of(tile[1], taps[1], &t[1])) ||
+	int64_t tile[2], chunk[2];
+	if (op_ints(op, "tile", tile, 2) != 2 || op_ints(op, "chunk", chunk, 2) != 2)
+		return verify_fail(op, "a tile, and a chunk of taps, has rows and columns");
+	return (transform_of(tile[0], chunk[0], &t[0]) && transform_of(tile[1], chunk[1], &t[1])) ||
 	       verify_fail(op, "there are no tiles of %lld x %lld for %lld x %lld taps",
-	                   (long long)tile[0], (long long)tile[1], (long long)taps[0],
-	                   (long long)taps[1]);
+	                   (long long)tile[0], (long long)tile[1], (long long)chunk[0],
+	                   (long long)chunk[1]);
+}
+
+// The chunks of a filter with such taps.
+static int64_t chunks_of(const Winograd *t, int64_t rows, int64_t columns)
+{
+	return winograd_chunks(rows, t[0].taps) * winograd_chunks(columns, t[1].taps);
 }
 
 static bool is_image(const Type *t)
@@ -49,10 +55,11 @@ bool verify_hook_kernel_pack_winograd(Op *op)
 		return false;
 	if (!sizes_are_known(w) || !sizes_are_known(out))
 		return verify_fail(op, "weights have four known sizes, of f32");
-	if (!transforms_of(op, (int64_t[]){w->dims[2]->value, w->dims[3]->value}, t))
+	if (!transforms_of(op, t))
 		return false;
+	const int64_t chunks = chunks_of(t, w->dims[2]->value, w->dims[3]->value);
 	const bool fits = dim_is(out->dims[1], t[0].inputs * t[1].inputs) &&
-	                  out->dims[2] == w->dims[1] &&
+	                  dim_is(out->dims[2], chunks * w->dims[1]->value) &&
 	                  dim_is(out->dims[0], groups_of(w->dims[0]->value, out->dims[3]->value));
 	return fits ||
 	       verify_fail(op, "%s does not become %s with tiles of %d x %d", type_text(op->ctx, w),
@@ -67,27 +74,30 @@ static bool size_fits(const Op *op, const Dim *in, int64_t pad, int64_t taps, in
 	return want == out || !dim_is_const(want) || !dim_is_const(out);
 }
 
-static bool filter_fits(const Op *op, const Winograd *t, const Type *x, const Type *w,
-                        const Type *out)
+static bool filter_fits(const Op *op, const Winograd *t, const int64_t *taps, const Type *x,
+                        const Type *w, const Type *out)
 {
+	const int64_t chunks = chunks_of(t, taps[0], taps[1]);
 	const int64_t channels = op_int(op, "in_channels", 0), b = x->dims[4]->value;
 	if (!sizes_are_known(w) || channels < 1 || b < 1 || out->dims[4] != x->dims[4])
 		return false;
 	const int64_t q = w->dims[3]->value;
 	return dim_is(x->dims[1], groups_of(channels, b)) && q % b == 0 &&
 	       dim_is(w->dims[0], groups_of(out->dims[1]->value * b, q)) &&
-	       dim_is(w->dims[1], t[0].inputs * t[1].inputs) && dim_is(w->dims[2], channels);
+	       dim_is(w->dims[1], t[0].inputs * t[1].inputs) && dim_is(w->dims[2], chunks * channels) &&
+	       (chunks == 1 || channels % b == 0);
 }
 
 // Whether the result is the image behind such windows, by this filter.
-static bool image_fits(const Op *op, const Winograd *t, const int64_t *pad, const int64_t *apart)
+static bool image_fits(const Op *op, const Winograd *t, const int64_t *taps, const int64_t *pad,
+                       const int64_t *apart)
 {
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type,
 			   *out = op->results[0].type;
-	return is_image(x) && is_image(out) && filter_fits(op, t, x, w, out) &&
+	return is_image(x) && is_image(out) && filter_fits(op, t, taps, x, w, out) &&
 	       x->dims[0] == out->dims[0] &&
-	       size_fits(op, x->dims[2], pad[0] + pad[2], t[0].taps, apart[0], out->dims[2]) &&
-	       size_fits(op, x->dims[3], pad[1] + pad[3], t[1].taps, apart[1], out->dims[3]);
+	       size_fits(op, x->dims[2], pad[0] + pad[2], taps[0], apart[0], out->dims[2]) &&
+	       size_fits(op, x->dims[3], pad[1] + pad[3], taps[1], apart[1], out->dims[3]);
 }
 
 bool verify_hook_kernel_winograd(Op *op)
@@ -96,9 +106,9 @@ bool verify_hook_kernel_winograd(Op *op)
 	int64_t pad[4], apart[2], taps[2];
 	if (!verify_hook_kernel(op))
 		return false;
-	if (op_ints(op, "taps", taps, 2) != 2)
+	if (op_ints(op, "taps", taps, 2) != 2 || taps[0] < 1 || taps[1] < 1)
 		return verify_fail(op, "a filter has rows and columns of taps");
-	if (!transforms_of(op, taps, t))
+	if (!transforms_of(op, t))
 		return false;
 	if (op_ints(op, "paddings", pad, 4) != 4 || op_int(op, "group", 0) < 1)
 		return verify_fail(op, "paddings are four numbers, and a group has a tile or more");
@@ -106,7 +116,7 @@ bool verify_hook_kernel_winograd(Op *op)
 		return verify_fail(op, "dilations are two numbers, 1 or more");
 	if (op->nresult > 2 || (op->nresult == 2 && op->results[1].type->kind != TY_TENSOR))
 		return verify_fail(op, "behind its result there is memory that it works in, nothing else");
-	return image_fits(op, t, pad, apart) ||
+	return image_fits(op, t, taps, pad, apart) ||
 	       verify_fail(op, "%s and %s do not give %s", type_text(op->ctx, op_operand(op, 0)->type),
 	                   type_text(op->ctx, op_operand(op, 1)->type),
 	                   type_text(op->ctx, op->results[0].type));

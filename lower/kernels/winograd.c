@@ -50,30 +50,32 @@ static Op *pack_of(const Op *conv, int64_t lanes)
 	           : NULL;
 }
 
-static Value *weights_of(Op *pack, const WinogradLayer *l, const int64_t *tile)
+static Value *weights_of(Op *pack, const WinogradLayer *l, const WinogradTile *t)
 {
 	Context *c = pack->ctx;
 	const Type *packed = pack->results[0].type;
-	const Dim *dims[4] = {packed->dims[0], dim_const(c, winograd_numbers(l, tile)),
-	                      dim_const(c, l->channels), packed->dims[4]};
+	const Dim *dims[4] = {packed->dims[0], dim_const(c, winograd_numbers(t)),
+	                      dim_const(c, winograd_depth(l, t)), packed->dims[4]};
 	Builder b = builder_before(pack);
 	Value *w = op_operand(pack, 0);
 	const Type *type = type_tensor(c, DT_F32, 4, dims, 0);
 	Op *op = op_new(c, OP_KERNEL_PACK_WINOGRAD, pack->loc, 1, &type, 1, &w, 0, 0);
-	op_set_attr(op, "tile", attr_ints(c, 2, tile));
+	op_set_attr(op, "tile", attr_ints(c, 2, t->results));
+	op_set_attr(op, "chunk", attr_ints(c, 2, t->chunk));
 	op->results[0].name = pack->results[0].name;
 	op_insert_before(b.before, op);
 	return &op->results[0];
 }
 
-static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, const int64_t *tile)
+static void conv_replace(Op *conv, Op *pack, const WinogradLayer *l, const WinogradTile *t)
 {
 	Context *c = conv->ctx;
-	Value *operands[2] = {op_operand(conv, 0), weights_of(pack, l, tile)};
+	Value *operands[2] = {op_operand(conv, 0), weights_of(pack, l, t)};
 	Op *op = op_new(c, OP_KERNEL_WINOGRAD, conv->loc, 1, &conv->results[0].type, 2, operands, 1, 0);
-	op_set_attr(op, "tile", attr_ints(c, 2, tile));
+	op_set_attr(op, "tile", attr_ints(c, 2, t->results));
+	op_set_attr(op, "chunk", attr_ints(c, 2, t->chunk));
 	op_set_attr(op, "taps", attr_ints(c, 2, l->taps));
-	op_set_attr(op, "group", attr_int(c, winograd_group(l, tile)));
+	op_set_attr(op, "group", attr_int(c, winograd_group(l, t)));
 	op_set_attr(op, "paddings", op_attr(conv, "paddings"));
 	op_set_attr(op, "dilations", attr_ints(c, 2, l->dilations));
 	op_set_attr(op, "in_channels", attr_int(c, l->channels));
@@ -93,7 +95,7 @@ static void conv_visit(const Target *t, Op *conv, int threads)
 		return;
 	const Dim *const *out = conv->results[0].type->dims, *const *w =
 															 op_operand(pack, 0)->type->dims;
-	int64_t tile[2];
+	WinogradTile tile;
 	WinogradLayer l = {.taps = {known(w[2]), known(w[3])},
 	                   .channels = op_int(conv, "in_channels", 0),
 	                   .outputs = known(w[0]),
@@ -109,8 +111,8 @@ static void conv_visit(const Target *t, Op *conv, int threads)
 	for (int i = 0; i < 2; i++)
 		if (l.taps[i] == 1)
 			l.dilations[i] = 1; // a tap lies apart from no other one
-	if (winograd_tile(&l, tile))
-		conv_replace(conv, pack, &l, tile);
+	if (winograd_tile(&l, &tile))
+		conv_replace(conv, pack, &l, &tile);
 }
 
 static void region_visit(const Target *t, Region *r, int threads)
@@ -129,7 +131,8 @@ const Type *winograd_scratch(Context *c, const Op *op)
 {
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type;
 	const int64_t lanes = x->dims[4]->value, group = op_int(op, "group", 1);
-	const int64_t each = winograd_stride(group, x->dims[1]->value, lanes) +
+	const int64_t chunks = w->dims[2]->value / op_int(op, "in_channels", 1);
+	const int64_t each = winograd_stride(group, x->dims[1]->value * chunks, lanes) +
 	                     winograd_stride(group, w->dims[3]->value / lanes, lanes);
 	return type_tensor(
 		c, DT_F32, 1,

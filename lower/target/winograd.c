@@ -1,17 +1,20 @@
 // The table of convolutions for which Winograd's transforms are worth their time and the weights
 // that they make larger. Read by lower/kernels/winograd.c.
 #include "lower/target/winograd.h"
+#include "ir/core/winograd.h"
 
 // Rows count from the first that fits. Measured on AVX-512 and AVX2 (docs/performance.md).
 static const struct {
-	int64_t taps[2], tile[2];  // along the axis with more taps, and along the other one
+	int inputs;                // that a tile reads along an axis of several taps
+	int axes;                  // of several taps
+	int64_t least, most;       // taps along that with more of them
 	int64_t channels, outputs; // at least; of the input, of the result
 	int64_t pixels;            // of an image of the result, at least
 	int64_t products;          // for a pixel and two channels at most, in percent of a direct one's
 } rules[] = {
-	{{3, 3}, {4, 4}, 16, 16, 256, 44}, {{3, 3}, {2, 2}, 32, 32, 49, 66},
-	{{5, 5}, {2, 2}, 16, 16, 49, 66},  {{3, 1}, {4, 1}, 16, 16, 8, 75},
-	{{4, 1}, {3, 1}, 16, 16, 8, 75},   {{5, 1}, {2, 1}, 16, 16, 8, 75},
+	{6, 2, 3, 3, 16, 16, 256, 44},         {4, 2, 3, 3, 32, 32, 49, 66},
+	{6, 2, 4, INT64_MAX, 16, 16, 144, 66}, {6, 2, 4, INT64_MAX, 32, 32, 49, 66},
+	{6, 1, 3, INT64_MAX, 16, 16, 8, 75},
 };
 
 enum {
@@ -26,48 +29,80 @@ static int64_t tiles_along(int64_t size, int64_t dilation, int64_t tile)
 	return (size + tile * dilation - 1) / (tile * dilation) * dilation;
 }
 
-static int64_t tiles_of_image(const WinogradLayer *l, const int64_t *tile)
+static int64_t tiles_of_image(const WinogradLayer *l, const WinogradTile *t)
 {
-	return tiles_along(l->rows, l->dilations[0], tile[0]) *
-	       tiles_along(l->columns, l->dilations[1], tile[1]);
+	return tiles_along(l->rows, l->dilations[0], t->results[0]) *
+	       tiles_along(l->columns, l->dilations[1], t->results[1]);
 }
 
-int64_t winograd_numbers(const WinogradLayer *l, const int64_t *tile)
+int64_t winograd_numbers(const WinogradTile *t)
 {
-	return (tile[0] + l->taps[0] - 1) * (tile[1] + l->taps[1] - 1);
+	return (t->results[0] + t->chunk[0] - 1) * (t->results[1] + t->chunk[1] - 1);
 }
 
-bool winograd_tile(const WinogradLayer *l, int64_t *tile)
+int64_t winograd_depth(const WinogradLayer *l, const WinogradTile *t)
 {
-	const bool known = l->rows && l->columns, turned = l->taps[1] > l->taps[0];
+	return winograd_chunks(l->taps[0], t->chunk[0]) * winograd_chunks(l->taps[1], t->chunk[1]) *
+	       l->channels;
+}
+
+// The chunks that need the fewest products for a result along an axis, of tiles that read `inputs`;
+// false: there are none.
+static bool chunk_of(int64_t taps, int inputs, int64_t *results, int64_t *chunk)
+{
+	*results = *chunk = 1;
+	for (int64_t m = inputs - 2; m > 1 && taps > 2; m--) { // fewer, larger chunks come last
+		const int64_t r = inputs + 1 - m;
+		if (*chunk == 1 ||
+		    winograd_chunks(taps, r) * *results <= winograd_chunks(taps, *chunk) * m) {
+			*results = m;
+			*chunk = r;
+		}
+	}
+	return taps == 1 || *chunk > 1;
+}
+
+// Whether tiles stick out of the image too far, or numbers would lie beside those of no channel.
+static bool is_wasteful(const WinogradLayer *l, const WinogradTile *t, int64_t percent)
+{
+	const int64_t depth = winograd_depth(l, t), direct = l->taps[0] * l->taps[1] * l->channels;
+	if (depth > l->channels && l->channels % l->lanes)
+		return true;
+	return l->rows && l->columns &&
+	       tiles_of_image(l, t) * winograd_numbers(t) * depth * 100 >
+	           l->rows * l->columns * direct * percent;
+}
+
+bool winograd_tile(const WinogradLayer *l, WinogradTile *t)
+{
+	const bool known = l->rows && l->columns;
 	if (!known && (l->dilations[0] > 1 || l->dilations[1] > 1))
 		return false; // how far tiles stick out is not known
 	const int64_t pixels = known ? l->rows * l->columns : UNKNOWN;
-	const int64_t direct = pixels * l->taps[0] * l->taps[1];
-	for (size_t i = 0; i < COUNT_OF(rules); i++) {
-		tile[0] = rules[i].tile[turned];
-		tile[1] = rules[i].tile[!turned];
-		if (l->taps[turned] == rules[i].taps[0] && l->taps[!turned] == rules[i].taps[1] &&
+	const int64_t most = l->taps[0] > l->taps[1] ? l->taps[0] : l->taps[1];
+	const int axes = (l->taps[0] > 1) + (l->taps[1] > 1);
+	for (size_t i = 0; i < COUNT_OF(rules); i++)
+		if (axes == rules[i].axes && most >= rules[i].least && most <= rules[i].most &&
 		    l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
 		    pixels >= rules[i].pixels &&
-		    (!known || tiles_of_image(l, tile) * winograd_numbers(l, tile) * 100 <=
-		                   direct * rules[i].products))
+		    chunk_of(l->taps[0], rules[i].inputs, &t->results[0], &t->chunk[0]) &&
+		    chunk_of(l->taps[1], rules[i].inputs, &t->results[1], &t->chunk[1]) &&
+		    !is_wasteful(l, t, rules[i].products))
 			return true;
-	}
 	return false;
 }
 
-int64_t winograd_group(const WinogradLayer *l, const int64_t *tile)
+int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t)
 {
-	const int64_t numbers = winograd_numbers(l, tile), size = (int64_t)sizeof(float);
-	const int64_t weights = numbers * l->channels * l->outputs * size;
+	const int64_t numbers = winograd_numbers(t), depth = winograd_depth(l, t);
+	const int64_t size = (int64_t)sizeof(float), weights = numbers * depth * l->outputs * size;
 	const int64_t cache = weights > LARGE_WEIGHTS ? LARGE_CACHE : CACHE;
-	int64_t group = cache / (numbers * (l->channels + l->q) * size) / l->height * l->height;
+	int64_t group = cache / (numbers * (depth + l->q) * size) / l->height * l->height;
 	if (group < l->height)
 		group = l->height;
 	if (!l->images || !l->rows || !l->columns)
 		return group;
-	const int64_t tiles = l->images * tiles_of_image(l, tile);
+	const int64_t tiles = l->images * tiles_of_image(l, t);
 	// A thread takes groups of tiles, each with groups of output channels.
 	const int64_t wide = (l->outputs + l->q - 1) / l->q, parts = (l->threads + wide - 1) / wide;
 	const int64_t share = (tiles + parts - 1) / parts;

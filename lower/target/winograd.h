@@ -17,12 +17,19 @@ typedef struct WinogradLayer {
 	int threads;                   // that may share it; below 2: one
 } WinogradLayer;
 
-// Rows and columns of results of a tile; false: a direct convolution is faster.
-bool winograd_tile(const WinogradLayer *l, int64_t *tile);
-// The products of a tile for each two channels.
-int64_t winograd_numbers(const WinogradLayer *l, const int64_t *tile);
+// Of rows and of columns: results of a tile, and taps that one transform takes.
+typedef struct WinogradTile {
+	int64_t results[2], chunk[2];
+} WinogradTile;
+
+// How to transform a convolution; false: a direct one is faster.
+bool winograd_tile(const WinogradLayer *l, WinogradTile *t);
+// The products of a tile for each two channels and each chunk of taps.
+int64_t winograd_numbers(const WinogradTile *t);
+// Channels of the input, for each chunk of taps.
+int64_t winograd_depth(const WinogradLayer *l, const WinogradTile *t);
 // The most tiles whose products are in memory at once.
-int64_t winograd_group(const WinogradLayer *l, const int64_t *tile);
+int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t);
 
 // Floats from one of the numbers of `tiles` tiles to the next: of the input, with
 // `blocks` blocks of channels, or of a group of output channels, which has as many blocks. One
