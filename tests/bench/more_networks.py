@@ -40,7 +40,8 @@ def hrnet():
                 return nn.Identity()
             if i > o:
                 return nn.Sequential(conv(widths[i], widths[o], 1, act=None), nn.Upsample(scale_factor=2 ** (i - o), mode='nearest'))
-            return nn.Sequential(*[conv(widths[i], widths[o] if s == o - 1 else widths[i], 3, 2, act=None if s == o - 1 else nn.ReLU) for s in range(i, o)])
+            return nn.Sequential(*[conv(widths[i], widths[o] if s == o - 1 else widths[i], 3, 2,
+                                        act=None if s == o - 1 else nn.ReLU) for s in range(i, o)])
 
         def forward(self, xs):
             xs = [f(x) for f, x in zip(self.own, xs)]
@@ -108,7 +109,8 @@ def detector():
     class Net(nn.Layer):
         def __init__(self):
             super().__init__()
-            self.one = nn.Sequential(conv(3, 16, 5, 2, act=silu), conv(16, 32, 3, 2, act=silu), Stage(32, 32, 1), conv(32, 64, 3, 2, act=silu), Stage(64, 64, 2))
+            self.one = nn.Sequential(conv(3, 16, 5, 2, act=silu), conv(16, 32, 3, 2, act=silu), Stage(32, 32, 1), conv(32, 64, 3, 2, act=silu),
+                                     Stage(64, 64, 2))
             self.two = nn.Sequential(conv(64, 128, 3, 2, act=silu), Stage(128, 128, 3))
             pool = nn.MaxPool2D(5, 1, 2)
             self.three = nn.Sequential(conv(128, 256, 3, 2, act=silu), Stage(256, 256, 1), conv(256, 128, 1, act=silu), Chain(pool, pool, pool),
@@ -154,7 +156,8 @@ def efficientnet_v2():
         f = nn.Sequential(conv(i, h, 1, act=silu), conv(h, h, 3, stride, h, silu), Gate(h, i // 4, silu), conv(h, o, 1, act=None))
         return Residual(f) if i == o and stride == 1 else f
     layers = [conv(3, 24, 3, 2, act=silu), fused(24, 24, 1, 1), fused(24, 48, 4, 2), fused(48, 48, 4, 1), fused(48, 64, 4, 2), fused(64, 64, 4, 1),
-              gated(64, 128, 4, 2), gated(128, 128, 4, 1), gated(128, 160, 6, 1), gated(160, 256, 6, 2), gated(256, 256, 6, 1), conv(256, 1280, 1, act=silu)]
+              gated(64, 128, 4, 2), gated(128, 128, 4, 1), gated(128, 160, 6, 1), gated(160, 256, 6, 2), gated(256, 256, 6, 1), conv(256, 1280,
+                                                                                                                                     1, act=silu)]
     return nn.Sequential(*layers, *head(1280)), [(1, 3, 192, 192)]
 
 
@@ -175,7 +178,8 @@ def res2net():
     def block(i, width, o):
         f = nn.Sequential(conv(i, 4 * width, 1), Split(width), conv(4 * width, o, 1, act=None))
         return Residual(f, None if i == o else conv(i, o, 1, act=None), nn.ReLU())
-    layers = [conv(3, 64, 7, 2), nn.MaxPool2D(3, 2, 1), block(64, 26, 256), block(256, 26, 256), nn.AvgPool2D(2), block(256, 52, 512), block(512, 52, 512),
+    layers = [conv(3, 64, 7, 2), nn.MaxPool2D(3, 2, 1), block(64, 26, 256), block(256, 26, 256), nn.AvgPool2D(2), block(256, 52, 512), block(512,
+                                                                                                                                             52, 512),
               nn.AvgPool2D(2), block(512, 104, 1024), block(1024, 104, 1024)]
     return nn.Sequential(*layers, *head(1024)), [(1, 3, 224, 224)]
 
@@ -221,7 +225,8 @@ def pvt():
         def __init__(self, i, width, patch, heads, ratio, side):
             super().__init__()
             self.embed, self.norm, self.side, self.width = nn.Conv2D(i, width, patch, patch), nn.LayerNorm(width), side, width
-            self.layers = nn.Sequential(*[f for _ in range(2) for f in (Reduced(width, heads, ratio, side), Residual(dense(width, 4 * width, nn.GELU)))])
+            self.layers = nn.Sequential(*[f for _ in range(2) for f in (Reduced(width, heads, ratio, side), Residual(dense(width, 4 * width,
+                                                                                                                           nn.GELU)))])
 
         def forward(self, x):
             y = self.layers(self.norm(self.embed(x).flatten(2).transpose([0, 2, 1])))
@@ -255,7 +260,8 @@ def restorer():
             return x * self.f(x)
 
     def block(c):
-        a = nn.Sequential(Norm(c), nn.Conv2D(c, 2 * c, 1), nn.Conv2D(2 * c, 2 * c, 3, padding=1, groups=2 * c), Halves(), Weigh(c), nn.Conv2D(c, c, 1))
+        a = nn.Sequential(Norm(c), nn.Conv2D(c, 2 * c, 1), nn.Conv2D(2 * c, 2 * c, 3, padding=1, groups=2 * c), Halves(), Weigh(c), nn.Conv2D(c,
+                                                                                                                                              c, 1))
         b = nn.Sequential(Norm(c), nn.Conv2D(c, 2 * c, 1), Halves(), nn.Conv2D(c, c, 1))
         return nn.Sequential(Residual(a), Residual(b))
 
@@ -289,7 +295,8 @@ def attention_unet():
     class Across(nn.Layer):
         def __init__(self, c):
             super().__init__()
-            self.g, self.x, self.psi = conv(c, c // 2, 1, act=None), conv(c, c // 2, 1, act=None), nn.Sequential(nn.Conv2D(c // 2, 1, 1), nn.Sigmoid())
+            self.g, self.x, self.psi = conv(c, c // 2, 1, act=None), conv(c, c // 2, 1, act=None), nn.Sequential(nn.Conv2D(c // 2, 1, 1),
+                                                                                                                 nn.Sigmoid())
 
         def forward(self, g, x):
             return x * self.psi(F.relu(self.g(g) + self.x(x)))
@@ -318,7 +325,8 @@ def attention_unet():
 def nasnet():
     """Cells of many separable branches of 3, 5 and 7."""
     def sep(i, o, k, stride=1):
-        return nn.Sequential(nn.ReLU(), conv(i, i, k, stride, i, None), conv(i, o, 1, act=None), nn.ReLU(), conv(o, o, k, 1, o, None), conv(o, o, 1, act=None))
+        return nn.Sequential(nn.ReLU(), conv(i, i, k, stride, i, None), conv(i, o, 1, act=None),
+                             nn.ReLU(), conv(o, o, k, 1, o, None), conv(o, o, 1, act=None))
 
     class Cell(nn.Layer):
         def __init__(self, i, o, stride):
@@ -344,7 +352,8 @@ def shuffle():
             super().__init__()
             h = o // 4 // g * g
             self.stride, to = stride, o - i if stride == 2 else o
-            self.f = nn.Sequential(conv(i, h, 1, groups=g if i > 24 else 1), deal(g), conv(h, h, 3, stride, h, None), conv(h, to, 1, groups=g, act=None))
+            self.f = nn.Sequential(conv(i, h, 1, groups=g if i > 24 else 1), deal(g), conv(h, h, 3, stride, h, None), conv(h, to, 1, groups=g,
+                                                                                                                           act=None))
             self.pool = nn.AvgPool2D(3, 2, 1)
 
         def forward(self, x):
@@ -361,7 +370,8 @@ def cifar():
     for o in (16, 32, 64):
         for i in range(3):
             stride = 2 if o != width else 1
-            layers.append(Residual(nn.Sequential(conv(width, o, 3, stride), conv(o, o, act=None)), conv(width, o, 1, stride, act=None) if stride > 1 else None,
+            layers.append(Residual(nn.Sequential(conv(width, o, 3, stride), conv(o, o, act=None)), conv(width, o, 1, stride,
+                                                                                                        act=None) if stride > 1 else None,
                                    nn.ReLU()))
             width = o
     return nn.Sequential(*layers, *head(64, 10)), [(16, 3, 32, 32)]
