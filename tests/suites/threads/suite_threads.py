@@ -1,6 +1,6 @@
 """Generated C that several threads share (--threads): the same bytes as from one thread, for pools of pdrt_threads.c and of the
 caller, with instances side by side, under the sanitizer of threads; what is refused; no trace of it where it is not asked for."""
-import pathlib, re, shutil, struct, tempfile
+import pathlib, re, shutil, struct, sys, tempfile
 
 from pdcc_tests import SRC, run
 
@@ -106,6 +106,15 @@ def languages(t, name, model, tmp):
         yield f'{name}/c++/{source.name}', p.returncode == 0, p.stdout[-2000:]
 
 
+def cores(t, tmp):
+    """Threads leave a core that they share for one that they may use."""
+    p = run([*t.config['CC'].split(), '-std=c11', '-O1', *STRICT, '-pthread', '-I', STUB, THREADS / 'cores.c', STUB / 'pdrt_threads.c', '-o', tmp / 'cores'])
+    yield 'cores/compiles', p.returncode == 0, p.stdout[-2000:]
+    if p.returncode == 0:
+        p = run([tmp / 'cores'], timeout=60)
+        yield 'cores/runs', p.returncode == 0, p.stdout
+
+
 def library(t, tmp):
     """model_call of a shared library has a pool of its own; the same model without threads gives the same."""
     import ctypes
@@ -155,6 +164,8 @@ def suite(t):
             yield from same_bytes(t, name, model, tmp, whole)
             yield from programs(t, name, model, tmp, whole)
             yield from languages(t, name, model, tmp)
+        if sys.platform == 'linux':
+            yield from cores(t, tmp)
         yield from library(t, tmp)
         yield from refused(t, tmp)
         yield from absent(t, tmp)
