@@ -12,7 +12,22 @@ typedef struct Bound {
 	Value *v;
 	int at;
 	const Dim *known;
+	bool joined; // with others to a vector
 } Bound;
+
+// Element k of a vector: where it is joined from single numbers, as Paddle 3 writes positions, the
+// number itself, so that what x[i] means is seen.
+static Bound element_of(Value *vector, int k, const Dim *known)
+{
+	Value *const *parts,
+		*all = vector->def && vector->def->noperand ? op_operand(vector->def, 0) : NULL;
+	if (!all || vector->def->code != OP_PD_STACK || all->type->kind != TY_VEC)
+		return (Bound){vector, k, known, false};
+	const int n = op_operand_list(vector->def, 0, &parts);
+	const bool single = k < n && parts[k] && type_is_tensor(parts[k]->type) &&
+	                    parts[k]->type->rank == 0;
+	return single ? (Bound){parts[k], 0, known, true} : (Bound){vector, k, known, false};
+}
 
 // The positions that an operand holds, one per axis; -1: they are not there, or as many as it
 // takes.
@@ -28,7 +43,7 @@ static int bounds_of(const Op *op, const char *attr, Bound *out)
 		n = op_operand_list(op, i, &list);
 		for (int k = 0; k < n && n <= MAX_RANK; k++)
 			out[k] = (Bound){list[k], 0,
-			                 list[k] && value_known(list[k], &known) == 1 ? known[0] : NULL};
+			                 list[k] && value_known(list[k], &known) == 1 ? known[0] : NULL, false};
 		return n <= MAX_RANK ? n : -1;
 	}
 	if (!type_is_tensor(list_of->type) || !type_const_numel(list_of->type, &numel) ||
@@ -36,7 +51,7 @@ static int bounds_of(const Op *op, const char *attr, Bound *out)
 		return -1;
 	n = value_known(list_of, &known);
 	for (int k = 0; k < (int)numel; k++)
-		out[k] = (Bound){list_of, k, k < n ? known[k] : NULL};
+		out[k] = element_of(list_of, k, k < n ? known[k] : NULL);
 	return (int)numel;
 }
 
@@ -56,10 +71,32 @@ static bool is_next(const Value *x, const Value *y)
 	       dim_is(one[0], 1);
 }
 
+// Whether the axis goes away: x[i], not x[i:i + 1].
+static bool is_dropped(const Op *op, int axis)
+{
+	int64_t drop[MAX_RANK];
+	const int n = op_ints(op, "decrease_axis", drop, MAX_RANK),
+			  rank = op_operand(op, 0)->type->rank;
+	for (int i = 0; i < n; i++)
+		if (drop[i] == axis || drop[i] + rank == axis)
+			return true;
+	return false;
+}
+
+// x[-1] is the last element, but x[-1:0] is nothing: no position in the axis then.
+static Value *nothing_at_last(Builder *b, const Op *op, int axis, Value *v, Value *size,
+                              Value *from)
+{
+	if (is_dropped(op, axis))
+		return from;
+	Value *last = apply2(b, OP_PD_EQUAL, v, build_scalar_f(b, DT_I64, -1));
+	return index_where(b, last, size, from);
+}
+
 // What the element is as a position in an axis of this size. Walking down, positions count from 1,
 // so that "in front of the first" is 0; there a strided_slice takes an end of -1 as it is.
-static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, bool start,
-                             bool one)
+static Value *position_build(Op *op, const Bound *x, int axis, const Dim *dim, bool down,
+                             bool start, bool one)
 {
 	Builder b = builder_before(op);
 	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
@@ -77,8 +114,10 @@ static Value *position_build(Op *op, const Bound *x, const Dim *dim, bool down, 
 		low = build_scalar_f(&n.b, DT_I64, 1);
 	if (down)
 		from = apply2(&n.b, OP_PD_ADD, from, build_scalar_f(&n.b, DT_I64, 1));
-	if (one) // in front of the first is no element, as behind the last
+	if (one) { // in front of the first is no element, as behind the last
+		from = nothing_at_last(&n.b, op, axis, v, size, from);
 		from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, from, zero), size, from);
+	}
 	from = apply2(&n.b, OP_PD_MINIMUM, apply2(&n.b, OP_PD_MAXIMUM, from, low), size);
 	if (past)
 		from = index_where(&n.b, apply2(&n.b, OP_PD_EQUAL, v, build_scalar_f(&n.b, DT_I64, -1)),
@@ -90,7 +129,8 @@ static const Dim *position_bind(Op *op, const Bound *x, int axis, const Dim *dim
                                 bool start, bool one)
 {
 	Context *c = op->ctx;
-	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, dim, down, start, one) : NULL;
+	Value *v = x->v && x->v->type->rank <= 1 ? position_build(op, x, axis, dim, down, start, one)
+	                                         : NULL;
 	const Dim *sym = infer_found(op, start ? "start_" : "end_", op->info->short_name, axis);
 	Builder b = builder_before(op);
 	if (!bind_certain_size(&b, v, sym))
@@ -219,7 +259,7 @@ bool value_never_negative(Value *v, int depth)
 }
 
 // The element of x, from the end of an axis of this size where it is negative.
-static Value *element_wrapped(Op *op, const Bound *x, const Dim *dim)
+static Value *element_wrapped(Op *op, const Bound *x, int axis, const Dim *dim)
 {
 	Builder b = builder_before(op);
 	Nest n = nest_open(&b, type_tensor(op->ctx, DT_I64, 0, NULL, 0));
@@ -228,14 +268,15 @@ static Value *element_wrapped(Op *op, const Bound *x, const Dim *dim)
 	v = scalar_cast(&n.b, v, DT_I64);
 	Value *size = scalar_from_index(&n.b, index_dim(&n.b, dim), DT_I64),
 		  *zero = build_scalar_f(&n.b, DT_I64, 0);
-	return nest_close(&n, index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
-	                                  apply2(&n.b, OP_PD_ADD, v, size), v));
+	Value *from = index_where(&n.b, apply2(&n.b, OP_PD_LESS_THAN, v, zero),
+	                          apply2(&n.b, OP_PD_ADD, v, size), v);
+	return nest_close(&n, nothing_at_last(&n.b, op, axis, v, size, from));
 }
 
 // The start of x[i], whose end is one further: a size, which the read checks to lie in the axis.
 static const Dim *index_bind(Op *op, const Bound *x, int axis, const Dim *dim)
 {
-	Value *v = x->v && x->v->type->rank <= 1 ? element_wrapped(op, x, dim) : NULL;
+	Value *v = x->v && x->v->type->rank <= 1 ? element_wrapped(op, x, axis, dim) : NULL;
 	const Dim *sym = infer_found(op, "start_", op->info->short_name, axis);
 	const NamedAttr attrs[] = {{"dims", attr_dims(op->ctx, 1, &sym)}};
 	Builder b = builder_before(op);
@@ -262,8 +303,9 @@ static bool side_bind(Op *op, Sides *s, int k, int i, const Dim **dim, bool *ope
 	int d;
 	if (!infer_axis(op, s->axes[i], t->rank, &d))
 		return false;
-	const bool one = s->count[!k] == s->n && op->code == OP_PD_SLICE && is_next(end->v, start->v);
-	const bool loop = one && changes_in_loop(start->v);
+	const bool next = s->count[!k] == s->n && op->code == OP_PD_SLICE && is_next(end->v, start->v);
+	const bool loop = next && changes_in_loop(start->v);
+	const bool one = next && (loop || !start->joined || is_dropped(op, d));
 	*dim = s->x[k][i].known;
 	if (*dim || (loop && value_never_negative(start->v, 8)))
 		return true;
