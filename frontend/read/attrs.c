@@ -396,14 +396,23 @@ static const char *values_text(Context *c, const IgnoredAttr *known)
 	return t.text;
 }
 
+// Whether a name ends as the pattern says, in which '#' stands for a digit.
+static bool ends_like(const char *name, const char *end)
+{
+	size_t length = strlen(name), n = strlen(end);
+	for (size_t i = 0; length >= n && i < n; i++) {
+		char c = name[length - n + i];
+		if (end[i] == '#' ? c < '0' || c > '9' : c != end[i])
+			return false;
+	}
+	return length >= n;
+}
+
 static const IgnoredAttr *ignored_find(const IgnoredAttr *list, int n, const char *name)
 {
-	size_t length = strlen(name);
 	for (int i = 0; i < n; i++) {
 		const char *want = list[i].name;
-		size_t end = strlen(want + 1);
-		if (want[0] == '*' ? length >= end && strcmp(name + length - end, want + 1) == 0
-		                   : strcmp(name, want) == 0)
+		if (want[0] == '*' ? ends_like(name, want + 1) : strcmp(name, want) == 0)
 			return &list[i];
 	}
 	return NULL;

@@ -293,6 +293,14 @@ typedef struct Sides {
 	int nstep;
 } Sides;
 
+// Whether an axis is sliced from a position to the next one. Where the axis stays, and the position
+// is joined with others and the same in each round, x[-1:0] may be nothing.
+static bool is_one(const Op *op, const Bound *start, const Bound *end, int axis)
+{
+	return op->code == OP_PD_SLICE && is_next(end->v, start->v) &&
+	       (!start->joined || changes_in_loop(start->v) || is_dropped(op, axis));
+}
+
 // What stands in the attribute for position i of a side. `open`: it is there anew; NULL then where
 // no size says it. False after a diagnostic.
 static bool side_bind(Op *op, Sides *s, int k, int i, const Dim **dim, bool *open)
@@ -303,9 +311,8 @@ static bool side_bind(Op *op, Sides *s, int k, int i, const Dim **dim, bool *ope
 	int d;
 	if (!infer_axis(op, s->axes[i], t->rank, &d))
 		return false;
-	const bool next = s->count[!k] == s->n && op->code == OP_PD_SLICE && is_next(end->v, start->v);
-	const bool loop = next && changes_in_loop(start->v);
-	const bool one = next && (loop || !start->joined || is_dropped(op, d));
+	const bool one = s->count[!k] == s->n && is_one(op, start, end, d);
+	const bool loop = one && changes_in_loop(start->v);
 	*dim = s->x[k][i].known;
 	if (*dim || (loop && value_never_negative(start->v, 8)))
 		return true;

@@ -53,12 +53,30 @@ static const Op *program_store(const Train *t, const char *name)
 	return NULL;
 }
 
-// Means and variances of batch norms are no parameters that gradients change.
+// Means and variances of batch norms, and scales by which others are quantised, are measured: no
+// parameters that gradients change.
 static bool is_statistic(const Value *v)
 {
-	for (const Use *u = v->uses; u; u = u->next)
-		if (u->user->code == OP_PD_BATCH_NORM && (u->index == 1 || u->index == 2))
-			return true;
+	for (const Use *u = v->uses; u; u = u->next) {
+		const Op *op = u->user;
+		switch (op->code) {
+		case OP_PD_BATCH_NORM:
+			if (u->index == 1 || u->index == 2)
+				return true;
+			break;
+		case OP_PD_QUANTIZE_LINEAR:
+		case OP_PD_QUANTIZE_DEQUANTIZE:
+		case OP_PD_DEQUANTIZE_LINEAR:
+			if (u->index)
+				return true;
+			break;
+		case OP_BUILTIN_COMBINE:
+			if (is_statistic(&op->results[0]))
+				return true;
+			break;
+		default: break;
+		}
+	}
 	return false;
 }
 
