@@ -211,7 +211,7 @@ const Dim *window_count_checked(Context *c, const Window *w, int i, bool ceil)
 	const Dim *count = window_count(c, w, i, ceil), *stride = dim_const(c, w->stride[i]);
 	const Dim *room = window_room(c, w, i, ceil);
 	int64_t least, most;
-	dim_range(room, &least, &most);
+	dim_range_empty(room, &least, &most);
 	if (w->stride[i] > 1 && !dim_is_const(room) && least < 0) {
 		const Dim *up = dim_div(c, dim_add(c, room, dim_const(c, w->stride[i] - 1)), stride);
 		up = dim_add(c, dim_min(c, up, dim_const(c, 0)), dim_const(c, 1));
