@@ -26,9 +26,7 @@ static int axes_apart(const Op *op)
 {
 	switch (op->code) {
 	case OP_PD_MATMUL:
-	case OP_PD_SCALED_MATMUL:
-	case OP_PD_BMM: return 2;
-	case OP_PD_DOT:
+	case OP_PD_SCALED_MATMUL: return 2;
 	case OP_PD_DIST:
 	case OP_PD_MASKED_SELECT: return 0;
 	default: return -1;

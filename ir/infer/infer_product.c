@@ -131,7 +131,9 @@ bool infer_hook_integer_matmul(Op *op)
 bool infer_hook_bmm(Op *op)
 {
 	const Type *x = infer_rank(op, 0, 3), *y = x ? infer_rank(op, 1, 3) : NULL;
-	return y && matmul_result(op, x, y, false, false);
+	const Dim *batch;
+	return y && matmul_result(op, x, y, false, false) &&
+	       infer_same_dim(op, x->dims[0], y->dims[0], "batches of matrices", &batch);
 }
 
 bool infer_hook_mv(Op *op)
@@ -147,7 +149,11 @@ bool infer_hook_dot(Op *op)
 		return false;
 	if (!both->rank || both->rank > 2)
 		return op_error(op, "a tensor of rank %d where 1 or 2 is needed", both->rank);
-	return infer_result_shape(op, 0, both->dtype, both->rank - 1, both->dims);
+	const Type *x = infer_tensor(op, 0), *y = infer_tensor(op, 1);
+	if (x->rank != y->rank)
+		return op_error(op, "a product of tensors of rank %d and %d", x->rank, y->rank);
+	return infer_same_dims(op, 0, x, y, "sizes of the vectors") &&
+	       infer_result_shape(op, 0, both->dtype, both->rank - 1, both->dims);
 }
 
 bool infer_hook_addmm(Op *op)
