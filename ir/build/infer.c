@@ -120,6 +120,15 @@ const Dim *infer_divided(Context *c, const Dim *size, const Dim *by)
 	return quotient;
 }
 
+bool infer_at_least(const Op *op, const Dim *d, const Dim *least, const char *what)
+{
+	if (dim_is_const(d) && dim_is_const(least))
+		return d->value >= least->value || op_error(op, "%s is %lld, less than %lld", what,
+		                                            (long long)d->value, (long long)least->value);
+	dim_check(op->ctx, dim_max(op->ctx, d, least), d);
+	return true;
+}
+
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out)
 {
 	*out = dim_is_const(a) ? a : dim_is_const(b) ? b : a;

@@ -36,6 +36,8 @@ bool op_may_not_run(const Op *op);
 void infer_equal_dims(const Op *op, const Dim *a, const Dim *b);
 // size / by, of a size that is a multiple of by: where that is not known, a run checks it.
 const Dim *infer_divided(Context *c, const Dim *size, const Dim *by);
+// A size that a run must find to be `least` or more; false after a diagnostic.
+bool infer_at_least(const Op *op, const Dim *d, const Dim *least, const char *what);
 // Two sizes that must be equal: learns when they differ symbolically, an error when both are
 // constants. *out is the better known one. `what` names them in the error.
 bool infer_same_dim(const Op *op, const Dim *a, const Dim *b, const char *what, const Dim **out);

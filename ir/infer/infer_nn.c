@@ -211,7 +211,10 @@ bool infer_hook_unfold(Op *op)
 		w.kernel[i] = dim_const(c, kernel[i]);
 		w.before[i] = dim_const(c, pads[i]); // top, left, bottom, right
 		w.after[i] = dim_const(c, pads[2 + i]);
-		places = dim_mul(c, places, window_count_checked(c, &w, i, false));
+		const Dim *count = window_count_checked(c, &w, i, false);
+		if (!infer_at_least(op, count, dim_const(c, 1), "the number of blocks along an axis"))
+			return false;
+		places = dim_mul(c, places, count);
 	}
 	const Dim *shape[] = {x->dims[0], dim_mul(c, x->dims[1], dim_mul(c, w.kernel[0], w.kernel[1])),
 	                      places};

@@ -192,6 +192,21 @@ bool padding_of_image(Op *op, Padding *p)
 	return true;
 }
 
+// A reflection has as many elements before the first as are after it, and none of nothing; the edge
+// and a wrapped image need one element.
+static bool pad_finds(Op *op, const Dim *size, const Dim *before, const Dim *after)
+{
+	Context *c = op->ctx;
+	const PadKind mode = (PadKind)op_enum(op, "mode");
+	const Dim *one = dim_const(c, 1);
+	if (mode == PAD_CONSTANT || (dim_is(before, 0) && dim_is(after, 0)))
+		return true;
+	if (mode != PAD_REFLECT)
+		return infer_at_least(op, size, one, "the size of a padded axis");
+	return infer_at_least(op, size, dim_add(c, before, one), "the size of a reflected axis") &&
+	       infer_at_least(op, size, dim_add(c, after, one), "the size of a reflected axis");
+}
+
 bool infer_hook_pad(Op *op)
 {
 	const Type *x = op_operand(op, 0)->type;
@@ -203,6 +218,8 @@ bool infer_hook_pad(Op *op)
 		shape[d] = dim_add(op->ctx, dim_add(op->ctx, x->dims[d], p.before[d]), p.after[d]);
 		if (dim_is_const(shape[d]) && shape[d]->value < 0)
 			return op_error(op, "the paddings leave nothing of axis %d", d);
+		if (!pad_finds(op, x->dims[d], p.before[d], p.after[d]))
+			return false;
 	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
