@@ -217,8 +217,11 @@ bool infer_hook_interp(Op *op)
 		if (op_operand(op, i) && op_operand(op, i) != r.found)
 			op_set_operand(op, i, NULL);
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
-	for (int i = 0; i < r.n; i++)
+	for (int i = 0; i < r.n; i++) {
 		shape[r.axis[i]] = r.out[i];
+		if (!infer_at_least(op, r.in[i], dim_const(op->ctx, 1), "the size of a resized axis"))
+			return false;
+	}
 	return infer_result_shape(op, 0, x->dtype, x->rank, shape);
 }
 
