@@ -238,6 +238,26 @@ bool position_is_first(const Value *at, const Dim *size)
 	return dim_is(size, 1) && !(at && at->def && at->def->code == OP_LOOP_TO_INDEX);
 }
 
+static bool is_checked(const Value *at, int depth)
+{
+	const Op *op = at ? at->def : NULL;
+	if (!op || op->nregion)
+		return op != NULL;
+	if (op->code == OP_LOOP_TO_INDEX || depth == 0)
+		return true;
+	for (int i = 0; i < op->noperand; i++)
+		if (op_operand(op, i) && op_operand(op, i)->type->kind == TY_INDEX &&
+		    is_checked(op_operand(op, i), depth - 1))
+			return true;
+	return false;
+}
+
+bool position_is_checked(const Value *at)
+{
+	enum { DEPTH = 8 };
+	return is_checked(at, DEPTH);
+}
+
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at)
 {
 	Value *linear = index_const(b, 0);

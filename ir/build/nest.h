@@ -81,6 +81,8 @@ Value *scatter_positions(Builder *b, Value *index, const Dim *rows, bool wrap);
 // Whether `at` is 0 along an axis of that size and nobody has to look: no position from data, which
 // is checked also where there is but one element.
 bool position_is_first(const Value *at, const Dim *size);
+// Whether a position is one from data, or computed from one, that a run checks.
+bool position_is_checked(const Value *at);
 // Linear position of `at` in a tensor of these dims, and back.
 Value *index_linear(Builder *b, int rank, const Dim *const *dims, Value *const *at);
 void index_split(Builder *b, Value *linear, int rank, const Dim *const *dims, Value **at);

@@ -261,8 +261,7 @@ static bool check_lost(const Op *nest, const Op *load)
 	const Block *body = nest->regions[0].first;
 	const int first = load_indices_at(load);
 	for (int i = first; i < load->noperand; i++) {
-		const Op *at = op_operand(load, i)->def;
-		if (at && at->code == OP_LOOP_TO_INDEX &&
+		if (position_is_checked(op_operand(load, i)) &&
 		    (dim_is(seen->dims[i - first], 1) ||
 		     (same_dims(made, seen) && !value_used(body->args[i - first]))))
 			return true;

@@ -2,6 +2,7 @@
 // definition in the operator table: a `define` hook, a composition, or a scalar expression inside a
 // nest. Runs after layout has taken what tuned templates do better, and before fuse.
 #include "ir/build/build.h"
+#include "ir/build/nest.h"
 #include "ir/define/define.h"
 #include "ir/verify/verify.h"
 #include "lower/analysis/nest.h"
@@ -144,7 +145,7 @@ static bool same_number(const Value *x, const Value *y)
 
 // Sizes of operands that do not go together, which inference should have found, must not become
 // code that reads outside of a tensor. A constant of equal elements, loaded from anywhere, is a
-// number.
+// number, but a position from data is checked, whatever lies there.
 static bool load_visit(Op *op, void *arg)
 {
 	bool *ok = arg;
@@ -154,6 +155,9 @@ static bool load_visit(Op *op, void *arg)
 	Builder b = builder_before(op);
 	if (op->code == OP_LOOP_LOAD)
 		*ok &= load_verify_bounds(op);
+	for (int i = first; i < op->noperand; i++)
+		if (position_is_checked(op_operand(op, i)))
+			return true;
 	Value *number = one_number(&b, op_operand(op, first - 1));
 	if (number && op->code == OP_LOOP_LOAD_OR && !same_number(number, op_operand(op, 1))) {
 		Value *const choice[] = {op_operand(op, 0), number, op_operand(op, 1)};
