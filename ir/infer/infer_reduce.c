@@ -221,6 +221,9 @@ bool infer_hook_topk(Op *op)
 	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) &&
 	                                         k->value > x->dims[axis]->value)))
 		return op_error(op, "k is %lld, which the axis does not have", (long long)k->value);
+	// An axis of size 0 has no position to look at, which its definition checks.
+	if (x->rank && !dim_is(k, 1) && !infer_at_least(op, x->dims[axis], k, "the size of the axis"))
+		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (x->rank)
 		shape[axis] = k;
