@@ -206,6 +206,21 @@ bool infer_hook_argsort(Op *op)
 	return infer_result(op, 0, x) && infer_result(op, 1, type_like(op->ctx, x, DT_I64));
 }
 
+// How many elements are wanted of an axis; size is NULL for a scalar.
+static bool topk_count(Op *op, const Dim *size, const Dim **k)
+{
+	int n = infer_sizes_bound(op, "k", k, 1);
+	if (n < 0 && op_operand(op, 1))
+		return false;
+	if (n != 1)
+		*k = dim_const(op->ctx, op_int(op, "k", 1));
+	const int64_t most = size && dim_is_const(size) ? size->value : INT64_MAX;
+	if (dim_is_const(*k) && ((*k)->value < 1 || (*k)->value > most))
+		return op_error(op, "k is %lld, which the axis does not have", (long long)(*k)->value);
+	// An axis of size 0 has no position to look at, which its definition checks.
+	return !size || dim_is(*k, 1) || infer_at_least(op, size, *k, "the size of the axis");
+}
+
 bool infer_hook_topk(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
@@ -213,16 +228,7 @@ bool infer_hook_topk(Op *op)
 	int axis = 0;
 	if (!x || (x->rank && !infer_axis(op, op_int(op, "axis", -1), x->rank, &axis)))
 		return false;
-	int n = infer_sizes_bound(op, "k", &k, 1);
-	if (n < 0 && op_operand(op, 1))
-		return false;
-	if (n != 1)
-		k = dim_const(op->ctx, op_int(op, "k", 1));
-	if (dim_is_const(k) && (k->value < 1 || (x->rank && dim_is_const(x->dims[axis]) &&
-	                                         k->value > x->dims[axis]->value)))
-		return op_error(op, "k is %lld, which the axis does not have", (long long)k->value);
-	// An axis of size 0 has no position to look at, which its definition checks.
-	if (x->rank && !dim_is(k, 1) && !infer_at_least(op, x->dims[axis], k, "the size of the axis"))
+	if (!topk_count(op, x->rank ? x->dims[axis] : NULL, &k))
 		return false;
 	memcpy(shape, x->dims, sizeof *shape * (size_t)x->rank);
 	if (x->rank)
