@@ -24,17 +24,13 @@ typedef struct Conv {
 	const Type *x, *w, *out;
 } Conv;
 
-static bool conv_read(Conv *v)
+// The transforms and chunks along both axes.
+static bool tiles_read(Conv *v)
 {
 	const Op *op = v->k->op;
 	int64_t tile[2], chunk[2], taps[2];
-	v->x = op_operand(op, 0)->type;
-	v->w = op_operand(op, 1)->type;
-	v->out = op->results[0].type;
-	if (op->nresult != 2 || op_ints(op, "tile", tile, 2) != 2 ||
-	    op_ints(op, "chunk", chunk, 2) != 2 || op_ints(op, "taps", taps, 2) != 2 ||
-	    op_ints(op, "paddings", v->pad, 4) != 4 || op_ints(op, "dilations", v->apart, 2) != 2 ||
-	    !dim_is(v->x->dims[4], v->lanes))
+	if (op_ints(op, "tile", tile, 2) != 2 || op_ints(op, "chunk", chunk, 2) != 2 ||
+	    op_ints(op, "taps", taps, 2) != 2)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		if (!winograd_init(&v->t[i], (int)tile[i], (int)chunk[i]))
@@ -44,6 +40,19 @@ static bool conv_read(Conv *v)
 	v->numbers = v->t[0].inputs * v->t[1].inputs;
 	v->in = arena_printf(v->k->arena, "%dx%d", v->t[0].inputs, v->t[1].inputs);
 	v->shape = arena_printf(v->k->arena, "%dx%dof%s", v->t[0].tile, v->t[1].tile, v->in);
+	return true;
+}
+
+static bool conv_read(Conv *v)
+{
+	const Op *op = v->k->op;
+	v->x = op_operand(op, 0)->type;
+	v->w = op_operand(op, 1)->type;
+	v->out = op->results[0].type;
+	if (op->nresult != 2 || op_ints(op, "paddings", v->pad, 4) != 4 ||
+	    op_ints(op, "dilations", v->apart, 2) != 2 || !dim_is(v->x->dims[4], v->lanes) ||
+	    !tiles_read(v))
+		return false;
 	v->depth = v->w->dims[2]->value;
 	v->group = op_int(op, "group", 1);
 	v->out_blocks = v->out->dims[1]->value;

@@ -73,18 +73,24 @@ static bool is_wasteful(const WinogradLayer *l, const WinogradTile *t, int64_t p
 	           l->rows * l->columns * direct * percent;
 }
 
+// Whether row i of the table is about such a layer.
+static bool rule_fits(size_t i, const WinogradLayer *l)
+{
+	const int64_t most = l->taps[0] > l->taps[1] ? l->taps[0] : l->taps[1];
+	const int64_t pixels = l->rows && l->columns ? l->rows * l->columns : UNKNOWN;
+	const int axes = (l->taps[0] > 1) + (l->taps[1] > 1);
+	return axes == rules[i].axes && most >= rules[i].least && most <= rules[i].most &&
+	       l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
+	       pixels >= rules[i].pixels;
+}
+
 bool winograd_tile(const WinogradLayer *l, WinogradTile *t)
 {
 	const bool known = l->rows && l->columns;
 	if (!known && (l->dilations[0] > 1 || l->dilations[1] > 1))
 		return false; // how far tiles stick out is not known
-	const int64_t pixels = known ? l->rows * l->columns : UNKNOWN;
-	const int64_t most = l->taps[0] > l->taps[1] ? l->taps[0] : l->taps[1];
-	const int axes = (l->taps[0] > 1) + (l->taps[1] > 1);
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
-		if (axes == rules[i].axes && most >= rules[i].least && most <= rules[i].most &&
-		    l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
-		    pixels >= rules[i].pixels &&
+		if (rule_fits(i, l) &&
 		    chunk_of(l->taps[0], rules[i].inputs, &t->results[0], &t->chunk[0]) &&
 		    chunk_of(l->taps[1], rules[i].inputs, &t->results[1], &t->chunk[1]) &&
 		    !is_wasteful(l, t, rules[i].products))
