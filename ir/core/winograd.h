@@ -22,10 +22,10 @@ typedef struct Winograd {
 	double out[WINOGRAD_TILE][WINOGRAD_INPUTS];    // tile x inputs
 } Winograd;
 
-// How many chunks of `chunk` taps a filter has along an axis.
+// How many chunks of `chunk` taps a filter of one tap or more has along an axis.
 static inline int64_t winograd_chunks(int64_t taps, int64_t chunk)
 {
-	return (taps + chunk - 1) / chunk;
+	return 1 + (taps - 1) / chunk;
 }
 
 // F(1, 1), which is a product, F(2, 3), F(4, 3), F(3, 4) or F(2, 5); false: it is none of these.

@@ -21,10 +21,15 @@ static bool transforms_of(const Op *op, Winograd *t)
 	                   (long long)chunk[1]);
 }
 
-// The chunks of a filter with such taps.
-static int64_t chunks_of(const Winograd *t, int64_t rows, int64_t columns)
+// Whether `depth` is that of so many channels for each chunk of a filter with such taps. Sizes may
+// be any numbers.
+static bool depth_fits(const Winograd *t, int64_t rows, int64_t columns, int64_t channels,
+                       const Dim *depth)
 {
-	return winograd_chunks(rows, t[0].taps) * winograd_chunks(columns, t[1].taps);
+	const int64_t down = winograd_chunks(rows, t[0].taps),
+				  across = winograd_chunks(columns, t[1].taps);
+	return depth->value % down == 0 && depth->value / down % across == 0 &&
+	       depth->value / down / across == channels;
 }
 
 static bool is_image(const Type *t)
@@ -57,9 +62,9 @@ bool verify_hook_kernel_pack_winograd(Op *op)
 		return verify_fail(op, "weights have four known sizes, of f32");
 	if (!transforms_of(op, t))
 		return false;
-	const int64_t chunks = chunks_of(t, w->dims[2]->value, w->dims[3]->value);
 	const bool fits = dim_is(out->dims[1], t[0].inputs * t[1].inputs) &&
-	                  dim_is(out->dims[2], chunks * w->dims[1]->value) &&
+	                  depth_fits(t, w->dims[2]->value, w->dims[3]->value, w->dims[1]->value,
+	                             out->dims[2]) &&
 	                  dim_is(out->dims[0], groups_of(w->dims[0]->value, out->dims[3]->value));
 	return fits ||
 	       verify_fail(op, "%s does not become %s with tiles of %d x %d", type_text(op->ctx, w),
@@ -77,15 +82,15 @@ static bool size_fits(const Op *op, const Dim *in, int64_t pad, int64_t taps, in
 static bool filter_fits(const Op *op, const Winograd *t, const int64_t *taps, const Type *x,
                         const Type *w, const Type *out)
 {
-	const int64_t chunks = chunks_of(t, taps[0], taps[1]);
 	const int64_t channels = op_int(op, "in_channels", 0), b = x->dims[4]->value;
 	if (!sizes_are_known(w) || channels < 1 || b < 1 || out->dims[4] != x->dims[4])
 		return false;
 	const int64_t q = w->dims[3]->value;
 	return dim_is(x->dims[1], groups_of(channels, b)) && q % b == 0 &&
 	       dim_is(w->dims[0], groups_of(out->dims[1]->value * b, q)) &&
-	       dim_is(w->dims[1], t[0].inputs * t[1].inputs) && dim_is(w->dims[2], chunks * channels) &&
-	       (chunks == 1 || channels % b == 0);
+	       dim_is(w->dims[1], t[0].inputs * t[1].inputs) &&
+	       depth_fits(t, taps[0], taps[1], channels, w->dims[2]) &&
+	       (dim_is(w->dims[2], channels) || channels % b == 0);
 }
 
 // Whether the result is the image behind such windows, by this filter.
@@ -100,20 +105,27 @@ static bool image_fits(const Op *op, const Winograd *t, const int64_t *taps, con
 	       size_fits(op, x->dims[3], pad[1] + pad[3], taps[1], apart[1], out->dims[3]);
 }
 
+// Whether an attribute is two numbers, 1 or more, that offsets may be multiples of.
+static bool counts_of(const Op *op, const char *name, int64_t *v)
+{
+	return op_ints(op, name, v, 2) == 2 && v[0] > 0 && v[1] > 0 && v[0] <= INT32_MAX &&
+	       v[1] <= INT32_MAX;
+}
+
 bool verify_hook_kernel_winograd(Op *op)
 {
 	Winograd t[2];
 	int64_t pad[4], apart[2], taps[2];
 	if (!verify_hook_kernel(op))
 		return false;
-	if (op_ints(op, "taps", taps, 2) != 2 || taps[0] < 1 || taps[1] < 1)
+	if (!counts_of(op, "taps", taps))
 		return verify_fail(op, "a filter has rows and columns of taps");
 	if (!transforms_of(op, t))
 		return false;
 	if (op_ints(op, "paddings", pad, 4) != 4 || op_int(op, "group", 0) < 1)
 		return verify_fail(op, "paddings are four numbers, and a group has a tile or more");
-	if (op_ints(op, "dilations", apart, 2) != 2 || apart[0] < 1 || apart[1] < 1)
-		return verify_fail(op, "dilations are two numbers, 1 or more");
+	if (!counts_of(op, "dilations", apart))
+		return verify_fail(op, "dilations are two numbers, 1 to 2147483647");
 	if (op->nresult > 2 || (op->nresult == 2 && op->results[1].type->kind != TY_TENSOR))
 		return verify_fail(op, "behind its result there is memory that it works in, nothing else");
 	return image_fits(op, t, taps, pad, apart) ||

@@ -18,7 +18,8 @@ static const struct {
 };
 
 enum {
-	UNKNOWN = 196,           // pixels of an image that only a run knows
+	UNKNOWN = 196, // pixels, and rows or columns, that are likely where a run finds them
+	UNKNOWN_SIDE = 14,
 	CACHE = 512 << 10,       // bytes of a group of tiles
 	LARGE_CACHE = 2 << 20,   // the same where weights are large, since each group reads them again
 	LARGE_WEIGHTS = 1 << 20, // bytes
@@ -29,10 +30,25 @@ static int64_t tiles_along(int64_t size, int64_t dilation, int64_t tile)
 	return (size + tile * dilation - 1) / (tile * dilation) * dilation;
 }
 
-static int64_t tiles_of_image(const WinogradLayer *l, const WinogradTile *t)
+// Rows or columns of an image whose other side is `other`; 0 is what only a run knows.
+static int64_t likely_side(int64_t size, int64_t other)
 {
-	return tiles_along(l->rows, l->dilations[0], t->results[0]) *
-	       tiles_along(l->columns, l->dilations[1], t->results[1]);
+	if (size)
+		return size;
+	return other && UNKNOWN / other > UNKNOWN_SIDE ? UNKNOWN / other : UNKNOWN_SIDE;
+}
+
+static double pixels_of(const WinogradLayer *l)
+{
+	return (double)likely_side(l->rows, l->columns) * (double)likely_side(l->columns, l->rows);
+}
+
+static double tiles_of_image(const WinogradLayer *l, const WinogradTile *t)
+{
+	const int64_t rows = likely_side(l->rows, l->columns),
+				  columns = likely_side(l->columns, l->rows);
+	return (double)tiles_along(rows, l->dilations[0], t->results[0]) *
+	       (double)tiles_along(columns, l->dilations[1], t->results[1]);
 }
 
 int64_t winograd_numbers(const WinogradTile *t)
@@ -65,30 +81,24 @@ static bool chunk_of(int64_t taps, int inputs, int64_t *results, int64_t *chunk)
 // Whether tiles stick out of the image too far, or numbers would lie beside those of no channel.
 static bool is_wasteful(const WinogradLayer *l, const WinogradTile *t, int64_t percent)
 {
-	const int64_t depth = winograd_depth(l, t), direct = l->taps[0] * l->taps[1] * l->channels;
-	if (depth > l->channels && l->channels % l->lanes)
-		return true;
-	return l->rows && l->columns &&
-	       tiles_of_image(l, t) * winograd_numbers(t) * depth * 100 >
-	           l->rows * l->columns * direct * percent;
+	const int64_t chunks = winograd_depth(l, t) / l->channels;
+	const double direct = pixels_of(l) * (double)(l->taps[0] * l->taps[1]);
+	const double products = tiles_of_image(l, t) * (double)(winograd_numbers(t) * chunks);
+	return (chunks > 1 && l->channels % l->lanes) || products * 100 > direct * (double)percent;
 }
 
 // Whether row i of the table is about such a layer.
 static bool rule_fits(size_t i, const WinogradLayer *l)
 {
 	const int64_t most = l->taps[0] > l->taps[1] ? l->taps[0] : l->taps[1];
-	const int64_t pixels = l->rows && l->columns ? l->rows * l->columns : UNKNOWN;
 	const int axes = (l->taps[0] > 1) + (l->taps[1] > 1);
 	return axes == rules[i].axes && most >= rules[i].least && most <= rules[i].most &&
 	       l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
-	       pixels >= rules[i].pixels;
+	       pixels_of(l) >= (double)rules[i].pixels;
 }
 
 bool winograd_tile(const WinogradLayer *l, WinogradTile *t)
 {
-	const bool known = l->rows && l->columns;
-	if (!known && (l->dilations[0] > 1 || l->dilations[1] > 1))
-		return false; // how far tiles stick out is not known
 	for (size_t i = 0; i < COUNT_OF(rules); i++)
 		if (rule_fits(i, l) &&
 		    chunk_of(l->taps[0], rules[i].inputs, &t->results[0], &t->chunk[0]) &&
@@ -108,7 +118,8 @@ int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t)
 		group = l->height;
 	if (!l->images || !l->rows || !l->columns)
 		return group;
-	const int64_t tiles = l->images * tiles_of_image(l, t);
+	const int64_t tiles = l->images * tiles_along(l->rows, l->dilations[0], t->results[0]) *
+	                      tiles_along(l->columns, l->dilations[1], t->results[1]);
 	// A thread takes groups of tiles, each with groups of output channels.
 	const int64_t wide = (l->outputs + l->q - 1) / l->q, parts = (l->threads + wide - 1) / wide;
 	const int64_t share = (tiles + parts - 1) / parts;
