@@ -41,6 +41,7 @@ TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/filter_gradient_single.c.in \
 	codegen/c/kernels/filter_gradient_tile.c.in \
 	codegen/c/kernels/gemm.c.in \
+	codegen/c/kernels/gemm_columns.c.in \
 	codegen/c/kernels/gemm_sums.c.in \
 	codegen/c/kernels/gemm_rows.c.in \
 	codegen/c/kernels/gemm_tile.c.in codegen/c/kernels/gemm_tiles.c.in \

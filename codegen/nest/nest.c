@@ -53,6 +53,13 @@ bool nest_stores_print(Nest *n, int depth)
 	return true;
 }
 
+// Whether a sum or product of positions: a compiler takes it out of a loop by itself.
+static bool is_position(const Op *op)
+{
+	return op->results[0].type->kind == TY_INDEX &&
+	       (op->code == OP_PD_ADD || op->code == OP_PD_MULTIPLY);
+}
+
 static bool level_print(Nest *n, int level, int depth)
 {
 	for (const Op *op = n->body->first; op != block_terminator(n->body); op = op->next) {
@@ -61,7 +68,7 @@ static bool level_print(Nest *n, int level, int depth)
 		const Use *use = op->results[0].uses;
 		bool same = use && use->user->nresult && nest_level(n, &use->user->results[0]) == level;
 		bool stored = use && use->user == block_terminator(n->body) && level == n->nloop;
-		if (!scalar_op_print(&n->s, op, same || stored, depth, n->out))
+		if (!scalar_op_print(&n->s, op, same || stored || is_position(op), depth, n->out))
 			return false;
 	}
 	return true;

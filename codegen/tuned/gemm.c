@@ -14,11 +14,18 @@ enum {
 	INLINED_WORK = 64 * 64
 }; // K * N up to which a call, and sizes that are not constants in it, would be felt
 
-// Whether all panels are full, which one thread goes through: one function has them all.
+// Whether all panels are full, which one thread goes through.
 static bool panels_are_full(const Gemm *g)
 {
 	return dim_is_const(g->n_dim) && g->n_dim->value >= g->nr && g->n_dim->value % g->nr == 0 &&
 	       !g->k->units;
+}
+
+// Whether one function goes through all panels: they are full, or as many as a run finds, and one
+// thread takes them.
+static bool is_whole(const Gemm *g)
+{
+	return panels_are_full(g) || (!dim_is_const(g->n_dim) && !g->k->units);
 }
 
 // Whether there is one panel, which begins at column 0.
@@ -43,6 +50,8 @@ static const char *tile_calls(Gemm *g)
 	if (panels_are_full(g))
 		return gemm_tile_helper(g, g->nv) ? gemm_tile_call(g, g->nv, "tile", tile_int(k, g->nr))
 		                                  : NULL;
+	if (!dim_is_const(g->n_dim) && g->nv > 1)
+		return gemm_columns_helper(g) ? gemm_columns_call(g, "tile", tile_int(k, g->nr)) : NULL;
 	Text t;
 	text_init(&t, k->arena);
 	bool first = true;
@@ -71,23 +80,13 @@ static const char *in_loop(Gemm *g, const char *head, const char *text, const ch
 	return t.text;
 }
 
-// The loops over panels in the function itself: all full ones, then what is left.
+// The loops over known panels in the function itself: all full ones, then what is left.
 static void panel_loops(Gemm *g, const char **full, const char **last)
 {
 	KernelFunc *k = g->k;
 	Arena *a = k->arena;
-	const char *n = kernel_dim(k, g->n_dim);
 	const char *rows = g->block ? ", from, until" : "",
 			   *first = arena_printf(a, "n0, %d%s", g->nr, rows);
-	if (!dim_is_const(g->n_dim)) {
-		*full = tile_pass_on(
-			k, arena_printf(a, "for (int64_t n0 = 0; n0 + %d <= %s; n0 += %d)", g->nr, n, g->nr),
-			"_panel", first);
-		*last = tile_pass_on(
-			k, arena_printf(a, "if (%s %% %d)", n, g->nr), "_panel",
-			arena_printf(a, "%s / %d * %d, (int)(%s %% %d)%s", n, g->nr, g->nr, n, g->nr, rows));
-		return;
-	}
 	int64_t whole = g->n_dim->value / g->nr * g->nr, rest = g->n_dim->value - whole;
 	*full = *last = "";
 	if (whole == g->nr)
@@ -224,12 +223,16 @@ static const char *tiles_text(Gemm *g, const PanelLoops *loops, const char *name
 	if (!template_expand(g->k->ctx, &t, name, n, keys))
 		return NULL;
 	const char *text = *loops->batch ? in_loop(g, loops->batch, t.text, "") : t.text;
-	if (panels_are_full(g) && !panel_is_one(g))
-		text = in_loop(g,
-		               arena_printf(g->k->arena, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
-		               text, "}\n");
-	text = arena_printf(g->k->arena, "%s%s", count_text(g, true), text);
-	return g->block && panels_are_full(g) ? block_loop(g->k, "M", g->block, text) : text;
+	Arena *a = g->k->arena;
+	const char *cols = panels_are_full(g)
+	                       ? ""
+	                       : arena_printf(a, "const int cols = N - n0 < %d ? (int)(N - n0) : %d;\n",
+	                                      g->nr, g->nr);
+	if (is_whole(g) && !panel_is_one(g))
+		text = in_loop(g, arena_printf(a, "for (int64_t n0 = 0; n0 < N; n0 += %d) {", g->nr),
+		               arena_printf(a, "%s%s", cols, text), "}\n");
+	text = arena_printf(a, "%s%s", count_text(g, true), text);
+	return g->block && is_whole(g) ? block_loop(g->k, "M", g->block, text) : text;
 }
 
 // Full panels whose sums are the result.
@@ -395,7 +398,7 @@ static bool gemm_print(Gemm *g)
 	if (!tiles)
 		return false;
 	const TemplateKey keys[] = {
-		{"rows", g->block && !full && !g->turned
+		{"rows", g->block && !is_whole(g) && !g->turned
 	                 ? "" // a panel is told which rows it meets
 	                 : arena_printf(a, "M = %s, ", expression_unwrap(a, m))},
 		{"n", expression_unwrap(a, kernel_dim(k, g->n_dim))},
@@ -405,8 +408,8 @@ static bool gemm_print(Gemm *g)
 		{"returns", tile_returns(k)},
 		{"done", tile_done(k)},
 	};
-	return full ? kernel_template(k, "gemm_whole.c", COUNT_OF(keys), keys)
-	            : panels_print(g, &loops, keys, COUNT_OF(keys));
+	return is_whole(g) ? kernel_template(k, "gemm_whole.c", COUNT_OF(keys), keys)
+	                   : panels_print(g, &loops, keys, COUNT_OF(keys));
 }
 
 // Products in loops are often a row times a small matrix: less work than it is to get there.

@@ -27,6 +27,11 @@ typedef struct Gemm {
 // Emits the functions that sum a tile of up to g->mr rows and nv vectors. false after a diagnostic.
 bool gemm_tile_helper(const Gemm *g, int nv);
 
+// Emits the function that sums a tile of as many columns as a run finds. false after a diagnostic.
+bool gemm_columns_helper(const Gemm *g);
+// The call for it, of `cols` columns, whose sums go to `out`, rows `ldo` apart.
+const char *gemm_columns_call(const Gemm *g, const char *out, const char *ldo);
+
 // The call for a tile nv vectors wide, whose sums go to `out`, rows `ldo` apart.
 const char *gemm_tile_call(const Gemm *g, int nv, const char *out, const char *ldo);
 

@@ -85,3 +85,30 @@ const char *gemm_tile_call(const Gemm *g, int nv, const char *out, const char *l
 	return arena_printf(a, "%s_tile_%dof%d((int)(m1 - m0), %s, %s, %s, K%s, %s, %s);", g->name, nv,
 	                    g->nr, g->rows, lda, g->panel, g->ahead, out, ldo);
 }
+
+bool gemm_columns_helper(const Gemm *g)
+{
+	KernelFunc *k = g->k;
+	Text calls;
+	text_init(&calls, k->arena);
+	for (int nv = g->nv; nv >= 1; nv--) {
+		if (!gemm_tile_helper(g, nv))
+			return false;
+		if (nv > 1)
+			text_printf(&calls, "if (cols > %d)\n", (nv - 1) * g->lanes);
+		text_printf(&calls, "\t%s_tile_%dof%d(rows, a, lda, panel, k, out, ldo);\n%s", g->name, nv,
+		            g->nr,
+		            nv > 2   ? "else "
+		            : nv > 1 ? "else\n"
+		                     : "");
+	}
+	const TemplateKey keys[] = {
+		{"gemm", g->name}, {"type", g->type}, {"nr", tile_int(k, g->nr)}, {"calls", calls.text}};
+	return kernel_helper(k, "gemm_columns.c", COUNT_OF(keys), keys);
+}
+
+const char *gemm_columns_call(const Gemm *g, const char *out, const char *ldo)
+{
+	return arena_printf(g->k->arena, "%s_tile_of%d((int)(m1 - m0), cols, %s, %s, %s, K, %s, %s);",
+	                    g->name, g->nr, g->rows, g->turned ? "M" : "K", g->panel, out, ldo);
+}

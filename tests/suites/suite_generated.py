@@ -343,10 +343,9 @@ def still_planted(t, tmp):
         yield f'still-planted/{target}', p.returncode == 1 and 'code generation changed the IR' in p.stdout, p.stdout
 
 
-# One operator more changes so many lines of C at most. Where a layer of several that are one loop gets a function that the others do
-# not have, 37 of them are that of a product of as many columns as a run has, or 24 that of a panel of it, beside what is stacked over all
-# layers.
-INSERTED_LINES, INSERTED_LINES_OF_PANEL, INSERTED_LINES_OF_OPEN_PRODUCT = 40, 44, 54
+# One operator more changes so many lines of C at most; more where what one layer of several reads gets a place of its own in memory, or
+# is stacked over all layers, too, and where a loop ends as another value says.
+INSERTED_LINES, INSERTED_LINES_OF_LAYERS, INSERTED_LINES_OF_END = 40, 44, 54
 INSERTED = {'gpt2_greedy_kvcache': {
     INSERTED_LINES: ('embedding_1.tmp_0', 'concat_1.tmp_0', 'stack_0.tmp_0', 'matmul_v2_8.tmp_0', 'layer_norm_8.tmp_2', 'softmax_1.tmp_0',
                      'layer_norm_3.tmp_2', 'tmp_9', 'layer_norm_4.tmp_2', 'tmp_13', 'layer_norm_2.tmp_2', 'tmp_6', 'transpose_11.tmp_0',
@@ -354,9 +353,9 @@ INSERTED = {'gpt2_greedy_kvcache': {
                      'linear_8.tmp_1', 'linear_10.tmp_1', 'gelu_3.tmp_0', 'linear_5.tmp_1', 'tmp_18', 'linear_2.tmp_0', 'linear_3.tmp_1',
                      'transpose_6.tmp_0', 'softmax_0.tmp_0', 'layer_norm_1.tmp_2', 'transpose_0.tmp_0', 'matmul_v2_1.tmp_0',
                      'transpose_13.tmp_0', 'reshape2_9.tmp_0', 'linear_0.tmp_1', 'gelu_0.tmp_0', 'split_0.tmp_2', 'reshape2_14.tmp_0',
-                     'transpose_10.tmp_0'),
-    INSERTED_LINES_OF_PANEL: ('transpose_1.tmp_0', 'unsqueeze2_0.tmp_0'),
-    INSERTED_LINES_OF_OPEN_PRODUCT: ('matmul_v2_2.tmp_0', 'tmp_4', 'tmp_20')}, 'lstm_forecaster_while': {
+                     'transpose_10.tmp_0', 'matmul_v2_2.tmp_0', 'matmul_v2_0.tmp_0', 'tmp_4', 'tmp_7', 'tmp_16'),
+    INSERTED_LINES_OF_LAYERS: ('transpose_1.tmp_0', 'unsqueeze2_0.tmp_0'),
+    INSERTED_LINES_OF_END: ('tmp_20',)}, 'lstm_forecaster_while': {
     INSERTED_LINES: ('series_slice_0', 'fill_constant_1.tmp_0', 'shape_1.tmp_0', 'stack_0.tmp_0', 'horizon', 'tmp_0', 'tmp_3', 'tmp_4')}}
 
 
