@@ -214,11 +214,7 @@ static bool tile_helpers(Conv *v, const char *point)
 
 static const char *tiles_along(Conv *v, const Dim *size, int axis)
 {
-	Context *c = v->k->ctx;
-	const Dim *apart = dim_const(c, v->apart[axis]), *one = dim_const(c, 1),
-			  *high = dim_mul(c, apart, dim_const(c, v->t[axis].tile));
-	const Dim *tiles = dim_div(c, dim_add(c, size, dim_sub(c, high, one)), high);
-	return kernel_dim(v->k, dim_mul(c, tiles, apart));
+	return kernel_dim(v->k, winograd_tiles_along(v->k->ctx, size, v->apart[axis], v->t[axis].tile));
 }
 
 // Which of a tile's results lies at (row, p).
@@ -252,6 +248,18 @@ static const char *results(Conv *v, const char *suffix)
 	                    arena_printf(a, "group, %s, first, last - first, sums", blocks));
 }
 
+// Where sums lie, behind the numbers of a group of tiles; there are fewer than a whole group where
+// a run finds few.
+static const char *sums_place(const Conv *v, int64_t blocks)
+{
+	Arena *a = v->k->arena;
+	if (dim_is_const(v->k->op->results[1].type->dims[0]))
+		return arena_printf(a, "%" PRId64,
+		                    v->numbers * winograd_stride(v->group, blocks, v->lanes));
+	return arena_printf(a, "((tiles < %" PRId64 " ? tiles : %" PRId64 ") * %" PRId64 " + 1) * %d",
+	                    v->group, v->group, blocks, v->numbers * v->lanes);
+}
+
 // All groups of tiles, and for each those of output channels; the same where threads share them.
 // NULL after a diagnostic.
 static const char *loops(Conv *v)
@@ -270,7 +278,7 @@ static const char *loops(Conv *v)
 		{"group", tile_int(k, v->group)},
 		{"filter", tile_int(k, numbers * v->depth * v->q)},
 		{"step", tile_int(k, ahead_step((v->group + v->height - 1) / v->height, v->q))},
-		{"behind", tile_int(k, numbers * winograd_stride(v->group, blocks, v->lanes))},
+		{"behind", sums_place(v, blocks)},
 		{"nv", tile_int(k, v->nv)},
 		{"products", arena_printf(k->arena, "winograd_products_%dx%dof%d", v->height, v->nv, v->q)},
 		{"scratch", kernel_result(k, 1)},
@@ -279,7 +287,7 @@ static const char *loops(Conv *v)
 		{"at", wide ? arena_printf(k->arena, "unit / %" PRId64, groups) : "unit"},
 		{"of", wide ? arena_printf(k->arena, "unit %% %" PRId64, groups) : "0"},
 		{"parts", tile_int(k, parts)},
-		{"each", tile_int(k, k->op->results[1].type->dims[0]->value / parts)},
+		{"each", tile_int(k, shared ? k->op->results[1].type->dims[0]->value / parts : 0)},
 	};
 	Text t;
 	text_init(&t, k->arena);

@@ -127,16 +127,32 @@ static void region_visit(const Target *t, Region *r, int threads)
 		}
 }
 
+// All tiles of an operation; as many as a run finds.
+static const Dim *tiles_of(Context *c, const Op *op)
+{
+	const Dim *const *out = op->results[0].type->dims, *tiles = out[0];
+	int64_t tile[2] = {1, 1}, apart[2] = {1, 1};
+	op_ints(op, "tile", tile, 2);
+	op_ints(op, "dilations", apart, 2);
+	for (int i = 0; i < 2; i++)
+		tiles = dim_mul(c, tiles, winograd_tiles_along(c, out[2 + i], apart[i], tile[i]));
+	return tiles;
+}
+
 const Type *winograd_scratch(Context *c, const Op *op)
 {
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type;
-	const int64_t lanes = x->dims[4]->value, group = op_int(op, "group", 1);
+	const int64_t lanes = x->dims[4]->value, parts = op_int(op, "parts", 1);
 	const int64_t chunks = w->dims[2]->value / op_int(op, "in_channels", 1);
-	const int64_t each = winograd_stride(group, x->dims[1]->value * chunks, lanes) +
-	                     winograd_stride(group, w->dims[3]->value / lanes, lanes);
-	return type_tensor(
-		c, DT_F32, 1,
-		(const Dim *[]){dim_const(c, w->dims[1]->value * each * op_int(op, "parts", 1))}, 0);
+	const int64_t blocks = x->dims[1]->value * chunks + w->dims[3]->value / lanes;
+	const Dim *group = dim_const(c, op_int(op, "group", 1));
+	if (parts == 1)
+		group = dim_min(c, group, tiles_of(c, op));
+	const Dim *each = dim_add(c, dim_mul(c, group, dim_const(c, blocks * lanes)),
+	                          dim_const(c, winograd_stride(0, 0, lanes) * 2));
+	return type_tensor(c, DT_F32, 1,
+	                   (const Dim *[]){dim_mul(c, each, dim_const(c, w->dims[1]->value * parts))},
+	                   0);
 }
 
 // Needs: kernels with packed weights, not folded yet (layout). Keeps: names, locations, epilogues;

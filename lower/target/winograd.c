@@ -108,6 +108,13 @@ bool winograd_tile(const WinogradLayer *l, WinogradTile *t)
 	return false;
 }
 
+const Dim *winograd_tiles_along(Context *c, const Dim *size, int64_t dilation, int64_t results)
+{
+	const Dim *high = dim_const(c, dilation * results), *one = dim_const(c, 1);
+	const Dim *tiles = dim_div(c, dim_add(c, size, dim_sub(c, high, one)), high);
+	return dim_mul(c, tiles, dim_const(c, dilation));
+}
+
 int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t)
 {
 	const int64_t numbers = winograd_numbers(t), depth = winograd_depth(l, t);

@@ -28,6 +28,8 @@ bool winograd_tile(const WinogradLayer *l, WinogradTile *t);
 int64_t winograd_numbers(const WinogradTile *t);
 // Channels of the input, for each chunk of taps.
 int64_t winograd_depth(const WinogradLayer *l, const WinogradTile *t);
+// Tiles along an axis of such a size, with so many results each.
+const Dim *winograd_tiles_along(Context *c, const Dim *size, int64_t dilation, int64_t results);
 // The most tiles whose products are in memory at once.
 int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t);
 
