@@ -240,12 +240,6 @@ bool interpret_hook_slice_list(Interp *in, Op *op)
 
 // ---- a run --------------------------------------------------------------------------------------
 
-// Whether a run has no elements along a size that somebody has decided to be at least 1.
-static bool is_wrongly_empty(const Interp *in, const Dim *d, int64_t size)
-{
-	return !size && d->kind == DIM_SYM && !d->bounded && !dim_may_be_empty(in->ctx, d);
-}
-
 // One round over the sizes of all feeds; in the last one nothing more will be known. Counts what is
 // not settled yet, and what was matched.
 static bool match_feeds(Interp *in, const Block *b, bool last, int *open, int *matched)
@@ -264,9 +258,6 @@ static bool match_feeds(Interp *in, const Block *b, bool last, int *open, int *m
 			int match = interp_match_dim(in, NULL, type->dims[d], t->dims[d]);
 			if (match == -1 || (match == -2 && last))
 				return feed_mismatch(in, op, t);
-			if (is_wrongly_empty(in, type->dims[d], t->dims[d]))
-				return op_error(op, "input '%s': the model cannot run with a size %s of 0",
-				                op_str(op, "name", "?"), type->dims[d]->name);
 			*open += match != 1;
 			*matched += match == 1;
 		}
