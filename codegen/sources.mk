@@ -70,13 +70,11 @@ TEXTS += codegen/c/kernels/ahead_step.c.in codegen/c/kernels/conv.c.in \
 	codegen/c/kernels/unblock_lanes.c.in \
 	codegen/c/kernels/vector_integer.c.in \
 	codegen/c/kernels/winograd.c.in \
+	codegen/c/kernels/winograd_1.c.in \
+	codegen/c/kernels/winograd_4.c.in \
 	codegen/c/kernels/winograd_all.c.in \
-	codegen/c/kernels/winograd_in_1.c.in \
-	codegen/c/kernels/winograd_in_4.c.in \
 	codegen/c/kernels/winograd_in_6.c.in \
 	codegen/c/kernels/winograd_input.c.in \
-	codegen/c/kernels/winograd_out_1.c.in \
-	codegen/c/kernels/winograd_out_4.c.in \
 	codegen/c/kernels/winograd_out_6.c.in \
 	codegen/c/kernels/winograd_output.c.in \
 	codegen/c/kernels/winograd_parts.c.in \

@@ -28,15 +28,11 @@ typedef struct Conv {
 static bool tiles_read(Conv *v)
 {
 	const Op *op = v->k->op;
-	int64_t tile[2], chunk[2], taps[2];
-	if (op_ints(op, "tile", tile, 2) != 2 || op_ints(op, "chunk", chunk, 2) != 2 ||
-	    op_ints(op, "taps", taps, 2) != 2)
+	int64_t taps[2];
+	if (!winograd_transforms(op, v->t) || op_ints(op, "taps", taps, 2) != 2)
 		return false;
-	for (int i = 0; i < 2; i++) {
-		if (!winograd_init(&v->t[i], (int)tile[i], (int)chunk[i]))
-			return false;
-		v->chunks[i] = winograd_chunks(taps[i], chunk[i]);
-	}
+	for (int i = 0; i < 2; i++)
+		v->chunks[i] = winograd_chunks(taps[i], v->t[i].taps);
 	v->numbers = v->t[0].inputs * v->t[1].inputs;
 	v->in = arena_printf(v->k->arena, "%dx%d", v->t[0].inputs, v->t[1].inputs);
 	v->shape = arena_printf(v->k->arena, "%dx%dof%s", v->t[0].tile, v->t[1].tile, v->in);
@@ -93,8 +89,7 @@ static const char *results_of_six(KernelFunc *k, const Winograd *t)
 static bool row_helpers(KernelFunc *k, const Winograd *t)
 {
 	if (!t->npoint)
-		return kernel_helper(k, "winograd_in_1.c", 0, NULL) &&
-		       kernel_helper(k, "winograd_out_1.c", 0, NULL);
+		return kernel_helper(k, "winograd_1.c", 0, NULL);
 	const double p = t->points[0], q = t->npoint > 1 ? t->points[1] : 0;
 	const TemplateKey keys[] = {
 		{"p", number(k, p)},
@@ -107,8 +102,7 @@ static bool row_helpers(KernelFunc *k, const Winograd *t)
 		{"product", number(k, p * p * q * q)},
 	};
 	if (t->npoint == 1)
-		return kernel_helper(k, "winograd_in_4.c", 3, keys) &&
-		       kernel_helper(k, "winograd_out_4.c", 2, keys);
+		return kernel_helper(k, "winograd_4.c", 3, keys);
 	const TemplateKey out[] = {{"m", tile_int(k, t->tile)},
 	                           {"taps", tile_int(k, t->taps)},
 	                           {"results", results_of_six(k, t)}};

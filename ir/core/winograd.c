@@ -36,20 +36,22 @@ static void row_of_point(Winograd *w, int n, const double *points, int i)
 		w->out[k][i] = power;
 }
 
-bool winograd_init(Winograd *w, int tile, int taps)
+// False: there is no F(tile, taps).
+static bool transform_init(Winograd *w, int64_t tile, int64_t taps)
 {
 	double points[WINOGRAD_INPUTS] = {0};
-	const int inputs = tile + taps - 1;
 	memset(w, 0, sizeof *w);
-	w->tile = tile;
-	w->taps = taps;
+	if (tile < 1 || tile > WINOGRAD_TILE || taps < 1 || taps > WINOGRAD_TAPS)
+		return false;
+	const int inputs = (int)(tile + taps - 1);
+	w->tile = (int)tile;
+	w->taps = (int)taps;
 	w->inputs = inputs;
-	if (tile == 1 && taps == 1) {
+	if (inputs == 1) {
 		w->filter[0][0] = w->in[0][0] = w->out[0][0] = 1;
 		return true;
 	}
-	if (tile < 2 || tile > WINOGRAD_TILE || taps < 3 || taps > WINOGRAD_TAPS ||
-	    (inputs != 4 && inputs != 6))
+	if (tile < 2 || taps < 3 || (inputs != 4 && inputs != 6))
 		return false;
 	w->npoint = inputs / 2 - 1;
 	w->points = inputs == 4 ? points_of_4 : points_of_6;
@@ -63,4 +65,11 @@ bool winograd_init(Winograd *w, int tile, int taps)
 	product_without(n, points, n, w->in[n]);
 	w->filter[n][taps - 1] = w->out[tile - 1][n] = 1;
 	return true;
+}
+
+bool winograd_transforms(const Op *op, Winograd t[2])
+{
+	int64_t tile[2], chunk[2];
+	return op_ints(op, "tile", tile, 2) == 2 && op_ints(op, "chunk", chunk, 2) == 2 &&
+	       transform_init(&t[0], tile[0], chunk[0]) && transform_init(&t[1], tile[1], chunk[1]);
 }

@@ -5,8 +5,7 @@
 #ifndef PDCC_IR_CORE_WINOGRAD_H
 #define PDCC_IR_CORE_WINOGRAD_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ir/core/core.h"
 
 enum { WINOGRAD_INPUTS = 6, WINOGRAD_TAPS = 5, WINOGRAD_TILE = 4 }; // most there are
 
@@ -28,7 +27,9 @@ static inline int64_t winograd_chunks(int64_t taps, int64_t chunk)
 	return 1 + (taps - 1) / chunk;
 }
 
-// F(1, 1), which is a product, F(2, 3), F(4, 3), F(3, 4) or F(2, 5); false: it is none of these.
-bool winograd_init(Winograd *w, int tile, int taps);
+// The transforms along rows and along columns that the attributes `tile` and `chunk` name: each is
+// F(1, 1), which is a product, F(2, 3), F(4, 3), F(3, 4) or F(2, 5). False: they name others, or
+// are not there.
+bool winograd_transforms(const Op *op, Winograd t[2]);
 
 #endif

@@ -7,15 +7,9 @@
 
 // ---- weights ------------------------------------------------------------------------------------
 
-// The transforms along rows and columns that an operation names.
 static bool transforms_of(const Op *op, Winograd *t)
 {
-	int64_t tile[2], chunk[2];
-	if (op_ints(op, "tile", tile, 2) == 2 && op_ints(op, "chunk", chunk, 2) == 2 &&
-	    winograd_init(&t[0], (int)tile[0], (int)chunk[0]) &&
-	    winograd_init(&t[1], (int)tile[1], (int)chunk[1]))
-		return true;
-	return op_error(op, "its tiles are none of those that there are");
+	return winograd_transforms(op, t) || op_error(op, "its tiles are none of those that there are");
 }
 
 // The chunk of the filter g [taps] that begins at tap (row, column) as numbers of a tile, `next`

@@ -3,19 +3,13 @@
 #include "ir/core/winograd.h"
 #include "ir/verify/rules.h"
 
-static bool transform_of(int64_t tile, int64_t taps, Winograd *t)
-{
-	return tile > 0 && tile <= WINOGRAD_TILE && taps > 0 && taps <= WINOGRAD_TAPS &&
-	       winograd_init(t, (int)tile, (int)taps);
-}
-
 // The transforms along rows and columns that an operation names; false after a diagnostic.
 static bool transforms_of(const Op *op, Winograd *t)
 {
 	int64_t tile[2], chunk[2];
 	if (op_ints(op, "tile", tile, 2) != 2 || op_ints(op, "chunk", chunk, 2) != 2)
 		return verify_fail(op, "a tile, and a chunk of taps, has rows and columns");
-	return (transform_of(tile[0], chunk[0], &t[0]) && transform_of(tile[1], chunk[1], &t[1])) ||
+	return winograd_transforms(op, t) ||
 	       verify_fail(op, "there are no tiles of %lld x %lld for %lld x %lld taps",
 	                   (long long)tile[0], (long long)tile[1], (long long)chunk[0],
 	                   (long long)chunk[1]);

@@ -144,12 +144,11 @@ const Type *winograd_scratch(Context *c, const Op *op)
 	const Type *x = op_operand(op, 0)->type, *w = op_operand(op, 1)->type;
 	const int64_t lanes = x->dims[4]->value, parts = op_int(op, "parts", 1);
 	const int64_t chunks = w->dims[2]->value / op_int(op, "in_channels", 1);
-	const int64_t blocks = x->dims[1]->value * chunks + w->dims[3]->value / lanes;
 	const Dim *group = dim_const(c, op_int(op, "group", 1));
 	if (parts == 1)
 		group = dim_min(c, group, tiles_of(c, op));
-	const Dim *each = dim_add(c, dim_mul(c, group, dim_const(c, blocks * lanes)),
-	                          dim_const(c, winograd_stride(0, 0, lanes) * 2));
+	const Dim *each = dim_add(c, winograd_stride_of(c, group, x->dims[1]->value * chunks, lanes),
+	                          winograd_stride_of(c, group, w->dims[3]->value / lanes, lanes));
 	return type_tensor(c, DT_F32, 1,
 	                   (const Dim *[]){dim_mul(c, each, dim_const(c, w->dims[1]->value * parts))},
 	                   0);

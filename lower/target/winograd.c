@@ -3,15 +3,17 @@
 #include "lower/target/winograd.h"
 #include "ir/core/winograd.h"
 
-// Rows count from the first that fits. Measured on AVX-512 and AVX2 (docs/performance.md).
-static const struct {
+typedef struct Rule {
 	int inputs;                // that a tile reads along an axis of several taps
 	int axes;                  // of several taps
 	int64_t least, most;       // taps along that with more of them
 	int64_t channels, outputs; // at least; of the input, of the result
 	int64_t pixels;            // of an image of the result, at least
 	int64_t products;          // for a pixel and two channels at most, in percent of a direct one's
-} rules[] = {
+} Rule;
+
+// The first that fits counts. Measured on AVX-512 and AVX2 (docs/performance.md).
+static const Rule rules[] = {
 	{6, 2, 3, 3, 16, 16, 256, 44},         {4, 2, 3, 3, 32, 32, 49, 66},
 	{6, 2, 4, INT64_MAX, 16, 16, 144, 66}, {6, 2, 4, INT64_MAX, 32, 32, 49, 66},
 	{6, 1, 3, INT64_MAX, 16, 16, 8, 75},
@@ -87,24 +89,23 @@ static bool is_wasteful(const WinogradLayer *l, const WinogradTile *t, int64_t p
 	return (chunks > 1 && l->channels % l->lanes) || products * 100 > direct * (double)percent;
 }
 
-// Whether row i of the table is about such a layer.
-static bool rule_fits(size_t i, const WinogradLayer *l)
+static bool rule_fits(const Rule *r, const WinogradLayer *l)
 {
 	const int64_t most = l->taps[0] > l->taps[1] ? l->taps[0] : l->taps[1];
 	const int axes = (l->taps[0] > 1) + (l->taps[1] > 1);
-	return axes == rules[i].axes && most >= rules[i].least && most <= rules[i].most &&
-	       l->channels >= rules[i].channels && l->outputs >= rules[i].outputs &&
-	       pixels_of(l) >= (double)rules[i].pixels;
+	return axes == r->axes && most >= r->least && most <= r->most && l->channels >= r->channels &&
+	       l->outputs >= r->outputs && pixels_of(l) >= (double)r->pixels;
 }
 
 bool winograd_tile(const WinogradLayer *l, WinogradTile *t)
 {
-	for (size_t i = 0; i < COUNT_OF(rules); i++)
-		if (rule_fits(i, l) &&
-		    chunk_of(l->taps[0], rules[i].inputs, &t->results[0], &t->chunk[0]) &&
-		    chunk_of(l->taps[1], rules[i].inputs, &t->results[1], &t->chunk[1]) &&
-		    !is_wasteful(l, t, rules[i].products))
+	for (size_t i = 0; i < COUNT_OF(rules); i++) {
+		const Rule *r = &rules[i];
+		if (rule_fits(r, l) && chunk_of(l->taps[0], r->inputs, &t->results[0], &t->chunk[0]) &&
+		    chunk_of(l->taps[1], r->inputs, &t->results[1], &t->chunk[1]) &&
+		    !is_wasteful(l, t, r->products))
 			return true;
+	}
 	return false;
 }
 
@@ -113,6 +114,11 @@ const Dim *winograd_tiles_along(Context *c, const Dim *size, int64_t dilation, i
 	const Dim *high = dim_const(c, dilation * results), *one = dim_const(c, 1);
 	const Dim *tiles = dim_div(c, dim_add(c, size, dim_sub(c, high, one)), high);
 	return dim_mul(c, tiles, dim_const(c, dilation));
+}
+
+const Dim *winograd_stride_of(Context *c, const Dim *tiles, int64_t blocks, int64_t lanes)
+{
+	return dim_add(c, dim_mul(c, tiles, dim_const(c, blocks * lanes)), dim_const(c, lanes));
 }
 
 int64_t winograd_group(const WinogradLayer *l, const WinogradTile *t)

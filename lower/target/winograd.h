@@ -41,4 +41,7 @@ static inline int64_t winograd_stride(int64_t tiles, int64_t blocks, int64_t lan
 	return (tiles * blocks + 1) * lanes;
 }
 
+// The same of as many tiles as a run finds.
+const Dim *winograd_stride_of(Context *c, const Dim *tiles, int64_t blocks, int64_t lanes);
+
 #endif
