@@ -21,7 +21,7 @@ static void threads_stop(void *pool)
 
 static pd_status threads_give(void *instance, int n, void *pool)
 {
-	return model_threads((model *)instance, n, pd_threads_for, pool);
+	return model_info()->threads(instance, n, pd_threads_for, pool);
 }
 
 #else

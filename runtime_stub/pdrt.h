@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-#define PDRT_ABI_VERSION 6
+#define PDRT_ABI_VERSION 7
 
 /* In front of a loop whose iterations are the lanes of vectors: keeps GCC from unrolling it to
  * scalars before it vectorises. */
@@ -209,6 +209,14 @@ PDRT_EXPORT void pd_trace_value(const pd_tracer *t, const pd_trace_op *op, int r
 /* --assert-finite: whether none of n elements is an infinity or NaN. */
 PDRT_EXPORT bool pd_all_finite(pd_dtype dtype, const void *data, int64_t n);
 
+/* One part of a task; parts of a task touch nothing that another part writes. */
+typedef void pd_task(void *context, int part);
+
+/* Calls task(context, i) once for each i in [0, parts), on any threads, in any order, also one
+ * after the other, and returns when all are done: what they have written is seen by the caller.
+ * pdrt_threads.h has one. */
+typedef void pd_parallel_for(void *pool, pd_task *task, void *context, int parts);
+
 /* A model for programs that do not know its types. Arrays of pointers are in column order. */
 typedef struct pd_model_info {
 	int abi_version;
@@ -244,6 +252,9 @@ typedef struct pd_model_info {
 	pd_status (*parameter_set)(void *instance, int i, const void *data);
 	/* Who is told of operators, from now to the next init; NULL: compiled without --trace. */
 	void (*trace)(void *instance, pd_trace *callback, void *arg);
+	/* How many parts of a run are side by side, and who runs them, from now to the next init; more
+	 * than the code was made for counts as that. NULL: compiled without --threads. */
+	pd_status (*threads)(void *instance, int threads, pd_parallel_for *parallel_for, void *pool);
 } pd_model_info;
 
 /* FNV-1a, for comparing weights with weights_hash. */

@@ -19,7 +19,8 @@ enum {
 	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
 	TURN = 1 << 6,   /* so many, then who is waited for may have the core: it may be on the same */
 	LINE = 128,      /* bytes that caches move at once */
-	REST = 64        /* tasks before a move to another core; twice as many before each next one */
+	REST = 64        /* tasks before a move to another core; twice as many before each next one, as
+	                  * long as moves do not last */
 };
 
 /* A number that goes up, and who waits for it. */
@@ -36,7 +37,10 @@ typedef struct worker {
 	pd_threads *pool;
 	int number;
 	unsigned move,
-		rest; /* the first task at which it may move to another core; how many more then */
+		rest; /* the task from which on it may move to another core; how many more then */
+#ifdef __linux__
+	cpu_set_t may, own; /* the cores that it is given from outside; that it chose among these */
+#endif
 	pthread_t thread;
 } worker;
 
@@ -120,37 +124,41 @@ static int core_note(pd_threads *p, int number)
 	return core;
 }
 
-/* Goes to a core of those that it may use which no thread before it is on, if there is one; later
- * the scheduler may move it again. */
-static void core_change(const pd_threads *p, int number)
+/* Keeps to those of the cores given to it that no thread before it is on, if there are any: where
+ * the scheduler may choose, it soon brings both together again. */
+static void core_change(worker *w)
 {
-	cpu_set_t may, others;
-	if (sched_getaffinity(0, sizeof may, &may))
+	cpu_set_t now;
+	if (sched_getaffinity(0, sizeof now, &now))
 		return;
-	others = may;
-	for (int i = 0; i < number; i++) {
-		const int core = __atomic_load_n(&p->cores[i], __ATOMIC_RELAXED);
+	if (!CPU_EQUAL(&now, &w->own)) /* at first, and when somebody changed it */
+		w->may = now;
+	cpu_set_t others = w->may;
+	for (int i = 0; i < w->number; i++) {
+		const int core = __atomic_load_n(&w->pool->cores[i], __ATOMIC_RELAXED);
 		if (core >= 0)
 			CPU_CLR((unsigned)core, &others);
 	}
 	if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others))
-		sched_setaffinity(0, sizeof may, &may);
+		w->own = others;
 }
 
 /* Schedulers that save cores leave threads on one when these give way to each other while they
- * wait: whose core a thread before it is on goes to another one. Where all cores are busy, it comes
- * back, and tries ever less often. */
+ * wait: whose core a thread before it is on goes to another one. If that does not last, it tries
+ * ever less often. */
 static void core_own(worker *w, unsigned task)
 {
-	pd_threads *p = w->pool;
-	const int core = core_note(p, w->number);
+	const int core = core_note(w->pool, w->number);
 	if ((int)(task - w->move) < 0)
 		return;
 	for (int i = 0; i < w->number; i++)
-		if (__atomic_load_n(&p->cores[i], __ATOMIC_RELAXED) == core) {
-			core_change(p, w->number);
-			core_note(p, w->number);
-			w->rest *= w->rest < 1u << 30 ? 2 : 1;
+		if (__atomic_load_n(&w->pool->cores[i], __ATOMIC_RELAXED) == core) {
+			core_change(w);
+			core_note(w->pool, w->number);
+			if (task - w->move > w->rest)
+				w->rest = REST;
+			else if (w->rest < 1u << 30)
+				w->rest *= 2;
 			w->move = task + w->rest;
 			return;
 		}

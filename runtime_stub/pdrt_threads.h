@@ -1,6 +1,6 @@
-/* How code generated with --threads shares its work: a callback that runs the parts of a task side
- * by side, and a pool of threads that can (pdrt_threads.c, with -pthread). Who has threads of their
- * own gives their own callback, and needs nothing but this header. C11 and C++17. */
+/* A pool of threads that share the work of code generated with --threads (pdrt_threads.c, with
+ * -pthread). Who has threads of their own gives a pd_parallel_for of their own, and needs nothing
+ * of this but the header. C11 and C++17. */
 #ifndef PDRT_THREADS_H
 #define PDRT_THREADS_H
 
@@ -9,13 +9,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* One part of a task; parts of a task touch nothing that another part writes. */
-typedef void pd_task(void *context, int part);
-
-/* Calls task(context, i) once for each i in [0, parts), on any threads, in any order, also one
- * after the other, and returns when all are done: what they have written is seen by the caller. */
-typedef void pd_parallel_for(void *pool, pd_task *task, void *context, int parts);
 
 /* A pool of threads that first spin and then sleep while there is nothing to do. Part i runs on
  * thread i; the caller is thread 0. */

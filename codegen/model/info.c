@@ -198,6 +198,20 @@ static void trace_function(Codegen *cg, Text *out)
 	text_str(out, "}\n\n");
 }
 
+static void threads_function(Codegen *cg, Text *out)
+{
+	const char *p = cg->prefix;
+	if (cg->threads <= 1)
+		return;
+	text_printf(out,
+	            "static pd_status %s_info_threads(void *instance, int threads, pd_parallel_for "
+	            "*parallel_for, void *pool)\n{\n",
+	            p);
+	text_line(out, 1, "return %s_threads((struct %s *)instance, threads, parallel_for, pool);", p,
+	          p);
+	text_str(out, "}\n\n");
+}
+
 static void symbol_infos(const Codegen *cg, Text *out)
 {
 	if (!cg->nsymbol)
@@ -225,6 +239,7 @@ void info_print(Codegen *cg, Text *out)
 		run_function(cg, out);
 	states_info_functions(cg, out);
 	trace_function(cg, out);
+	threads_function(cg, out);
 	text_printf(
 		out, "const pd_model_info *%s_info(void)\n{\n\tstatic const pd_model_info info = {\n", p);
 	text_printf(out, "\t\t%d, \"%s\", %d, %d, %d,\n", PDRT_ABI_VERSION, p, cg->ninput, cg->noutput,
@@ -245,8 +260,9 @@ void info_print(Codegen *cg, Text *out)
 		          cg->nstate, p, p);
 	else
 		text_line(out, 2, "0, NULL, NULL, NULL,");
-	text_line(out, 2, "%s,",
-	          cg->options->trace ? arena_printf(cg->arena, "%s_info_trace", p) : "NULL");
+	text_line(out, 2, "%s, %s,",
+	          cg->options->trace ? arena_printf(cg->arena, "%s_info_trace", p) : "NULL",
+	          cg->threads > 1 ? arena_printf(cg->arena, "%s_info_threads", p) : "NULL");
 	text_str(out, "\t};\n\treturn &info;\n}\n");
 }
 

@@ -16,7 +16,7 @@
 
 /* What digits.weights begins with. */
 static const pd_weights_header weights_header = {
-	PD_WEIGHTS_MAGIC, 6, 64, "generic", 120064,
+	PD_WEIGHTS_MAGIC, 7, 64, "generic", 120064,
 	UINT64_C(0xe100618da3645c9f), UINT64_C(0x16eb69bbcb974d90), UINT64_C(0x2a717ff04e808038),
 };
 
@@ -852,7 +852,7 @@ static const char *digits_info_failed(const void *instance)
 const pd_model_info *digits_info(void)
 {
 	static const pd_model_info info = {
-		6, "digits", 1, 1, 1,
+		7, "digits", 1, 1, 1,
 		input_tensors, output_tensors, symbol_infos,
 		UINT64_C(0x16eb69bbcb974d90), 120128, sizeof(struct digits),
 		digits_info_workspace_size,
@@ -863,7 +863,7 @@ const pd_model_info *digits_info(void)
 		digits_info_failed,
 		NULL,
 		0, NULL, NULL, NULL,
-		NULL,
+		NULL, NULL,
 	};
 	return &info;
 }

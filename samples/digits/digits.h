@@ -5,8 +5,8 @@
 
 #include "pdrt.h"
 
-#if PDRT_ABI_VERSION != 6
-#error "this code goes with version 6 of pdrt.h, which comes with the pdcc that wrote it"
+#if PDRT_ABI_VERSION != 7
+#error "this code goes with version 7 of pdrt.h, which comes with the pdcc that wrote it"
 #endif
 
 #ifdef __cplusplus

@@ -54,7 +54,8 @@ def library(pdcc, model, folder, threads):
     symbols = subprocess.run(['nm', '-D', made], check=True, capture_output=True, text=True).stdout
     if f' {prefix}_call\n' not in symbols:
         other = folder / f'libcall_{prefix}.so'
-        subprocess.run([os.environ.get('CC', 'cc'), '-O2', '-shared', '-fPIC', f'-DINFO={prefix}_info', f'-DCALL={prefix}_call',
+        shared = [f'-DTHREADS={threads}', '-pthread', bench.SRC / 'runtime_stub/pdrt_threads.c'] if threads > 1 else []
+        subprocess.run([os.environ.get('CC', 'cc'), '-O2', '-shared', '-fPIC', f'-DINFO={prefix}_info', f'-DCALL={prefix}_call', *shared,
                         f'-I{bench.SRC}/runtime_stub', bench.SRC / 'tests/bench/call_found.c', made, f'-Wl,-rpath,{folder}', '-o', other],
                        check=True, capture_output=True)
         made = other
@@ -75,7 +76,7 @@ def compared(name, model, limit, a, folder):
     right = {k: r for k, r in rows.items() if r['info'].get('reldiff') is not None and r['info']['reldiff'] < limit}
     if 'pdcc' not in right:
         return {'name': name, 'why': 'pdcc gives another result' if 'pdcc' in rows else 'pdcc did not run'}
-    return {'name': name, 'ms': rows['pdcc']['min_us'] / 1e3, 'difference': rows['pdcc']['info'].get('reldiff'),
+    return {'name': name, 'ms': rows['pdcc']['median_us'] / 1e3, 'difference': rows['pdcc']['info'].get('reldiff'),
             'ratios': {k: 1 / right[k]['ratio'] for k in PEERS if k in right}}
 
 

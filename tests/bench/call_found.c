@@ -1,8 +1,12 @@
 // Gives a model whose sizes a run finds the entry that the harness calls, PREFIX_call, through
 // PREFIX_info. Compiled with -DINFO=PREFIX_info -DCALL=PREFIX_call and linked with the model's
 // shared library. `outputs` are the tensors that are fetched, without offsets of LoD, and must have
-// room for what the run gives. Not for several threads.
+// room for what the run gives. -DTHREADS=N: a pool of N threads, as long as the program, shares the
+// runs.
 #include "pdrt.h"
+#ifdef THREADS
+#include "pdrt_threads.h"
+#endif
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +36,21 @@ static void model_close(Model *m)
 	memset(m->room, 0, sizeof m->room);
 }
 
+// Shares the runs of an instance, where the model was made for that.
+static pd_status model_share(Model *m, const pd_model_info *info)
+{
+#ifdef THREADS
+	static pd_threads *pool;
+	const pd_status status = pool ? PD_OK : pd_threads_start(&pool, THREADS);
+	return status != PD_OK || !info->threads
+	           ? status
+	           : info->threads(m->instance, THREADS, pd_threads_for, pool);
+#else
+	(void)m, (void)info;
+	return PD_OK;
+#endif
+}
+
 // With room for the bounds.
 static pd_status model_open(Model *m, const pd_model_info *info)
 {
@@ -47,7 +66,8 @@ static pd_status model_open(Model *m, const pd_model_info *info)
 		m->room[i] = allocate((size_t)elements[i] * pd_dtype_size(info->output[i].dtype));
 		all = all && m->room[i];
 	}
-	return all ? info->init(m->instance, NULL, 0, m->workspace, bytes) : PD_NULL;
+	const pd_status status = all ? info->init(m->instance, NULL, 0, m->workspace, bytes) : PD_NULL;
+	return status == PD_OK ? model_share(m, info) : status;
 }
 
 // Copies what was fetched, in the sizes of this run.

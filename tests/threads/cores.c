@@ -1,5 +1,5 @@
-/* Which cores a pool's threads use: one that shares its caller's goes to another, may use as many
- * afterwards as before, and never one that it may not use. Linux. */
+/* Which cores a pool's threads use: one that shares its caller's keeps to others, and never one that
+ * it may not use, also when that changes. Linux. */
 #define _GNU_SOURCE
 #include "pdrt_threads.h"
 
@@ -32,8 +32,10 @@ static bool look_often(pd_threads *pool, seen *s)
 	s->told = false;
 	for (int i = 0; i < TASKS; i++) {
 		pd_threads_for(pool, look, s, 2);
-		s->apart += s->cores[0] != s->cores[1];
-		if (!CPU_EQUAL(&s->want, &s->have))
+		s->apart += i > 0 && s->cores[0] != s->cores[1]; /* in the first one it is told */
+		cpu_set_t both;
+		CPU_AND(&both, &s->want, &s->have);
+		if (!CPU_EQUAL(&both, &s->have))
 			return false;
 	}
 	return true;
@@ -59,6 +61,10 @@ int main(void)
 	/* Now it may. */
 	s.want = all;
 	right = look_often(pool, &s) && s.apart > 0 && right;
+	/* And again nothing else. */
+	s.want = one;
+	s.apart = 0;
+	right = look_often(pool, &s) && s.apart == 0 && right;
 	pd_threads_stop(pool);
 	puts(right ? "all is well" : "cores are wrong");
 	return !right;

@@ -145,7 +145,7 @@ static void side_by_side(const Instance *want, int npool)
 	for (int i = 0; i < 2; i++) {
 		sides[i].want = want;
 		instance_make(&sides[i].x);
-		EXPECT(model_threads(&sides[i].x.m, 2, pd_threads_for, pool[i % npool]) == PD_OK);
+		EXPECT(model_info()->threads(&sides[i].x.m, 2, pd_threads_for, pool[i % npool]) == PD_OK);
 	}
 	EXPECT(!pthread_create(&other, NULL, side_run, &sides[1]));
 	side_run(&sides[0]);
