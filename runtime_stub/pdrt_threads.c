@@ -19,7 +19,7 @@ enum {
 	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
 	TURN = 1 << 6,   /* so many, then who is waited for may have the core: it may be on the same */
 	LINE = 128,      /* bytes that caches move at once */
-	REST = 64        /* tasks before a move to another core; twice as many before each next one, as
+	REST = 16        /* tasks before a move to another core; twice as many before each next one, as
 	                  * long as moves do not last */
 };
 

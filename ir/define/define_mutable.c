@@ -150,12 +150,11 @@ bool define_open_slice(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *from[MAX_RANK], *starts[MAX_RANK] = {NULL}, *strides[MAX_RANK];
 	const Type *out = op->results[0].type, *none = type_tensor(b->ctx, DT_I64, 0, NULL, 0),
 			   *types[] = {none, none, none};
-	int64_t axes[MAX_RANK], drop[MAX_RANK];
-	bool dropped[MAX_RANK] = {false};
-	int n = op_ints(op, "axes", axes, MAX_RANK),
-		ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK);
-	for (int k = 0; k < ndrop; k++)
-		dropped[axis_norm(drop[k], x->type->rank)] = true;
+	int64_t axes[MAX_RANK];
+	bool dropped[MAX_RANK];
+	int n = op_ints(op, "axes", axes, MAX_RANK);
+	if (!slice_drops(op, x->type->rank, dropped))
+		return false;
 	for (int k = 0; k < n; k++) {
 		int d = axis_norm(axes[k], x->type->rank), at = 0;
 		Value *values[3];

@@ -75,6 +75,8 @@ bool value_never_negative(Value *v, int depth);
 bool infer_slice_strides(Op *op, const char *attr); // strides likewise, which must be positive
 bool infer_shifts(Op *op, int n, const Dim *const *sizes); // cyclic shifts of n axes of such sizes
 bool extent_of_slice(Op *op, Extent *e);                   // slice, strided_slice, set_value
+// Which of the `rank` axes of what it slices go away (decrease_axis): x[i], not x[i:i + 1].
+bool slice_drops(Op *op, int rank, bool dropped[MAX_RANK]);
 
 // A strided_slice whose strides only data tell: infer_mutable.c, define_mutable.c.
 bool slice_is_open(const Op *op);

@@ -71,21 +71,14 @@ static bool is_next(const Value *x, const Value *y)
 	       dim_is(one[0], 1);
 }
 
-// Whether the axis goes away: x[i], not x[i:i + 1].
-static bool is_dropped(const Op *op, int axis)
+static bool is_dropped(Op *op, int axis)
 {
-	int64_t drop[MAX_RANK];
-	const int n = op_ints(op, "decrease_axis", drop, MAX_RANK),
-			  rank = op_operand(op, 0)->type->rank;
-	for (int i = 0; i < n; i++)
-		if (drop[i] == axis || drop[i] + rank == axis)
-			return true;
-	return false;
+	bool dropped[MAX_RANK];
+	return slice_drops(op, op_operand(op, 0)->type->rank, dropped) && dropped[axis];
 }
 
 // x[-1] is the last element, but x[-1:0] is nothing: no position in the axis then.
-static Value *nothing_at_last(Builder *b, const Op *op, int axis, Value *v, Value *size,
-                              Value *from)
+static Value *nothing_at_last(Builder *b, Op *op, int axis, Value *v, Value *size, Value *from)
 {
 	if (is_dropped(op, axis))
 		return from;
@@ -295,7 +288,7 @@ typedef struct Sides {
 
 // Whether an axis is sliced from a position to the next one. Where the axis stays, and the position
 // is joined with others and the same in each round, x[-1:0] may be nothing.
-static bool is_one(const Op *op, const Bound *start, const Bound *end, int axis)
+static bool is_one(Op *op, const Bound *start, const Bound *end, int axis)
 {
 	return op->code == OP_PD_SLICE && is_next(end->v, start->v) &&
 	       (!start->joined || changes_in_loop(start->v) || is_dropped(op, axis));

@@ -62,10 +62,10 @@ bool infer_open_slice(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK], *kept[MAX_RANK];
-	int64_t axes[MAX_RANK], drop[MAX_RANK];
-	int n = op_ints(op, "axes", axes, MAX_RANK),
-		ndrop = op_ints(op, "decrease_axis", drop, MAX_RANK), rank = 0, d;
-	if (!x)
+	int64_t axes[MAX_RANK];
+	bool dropped[MAX_RANK];
+	int n = op_ints(op, "axes", axes, MAX_RANK), rank = 0, d;
+	if (!x || !slice_drops(op, x->rank, dropped))
 		return false;
 	if (n < 0 || list_length(op, "starts") != n || list_length(op, "ends") != n ||
 	    list_length(op, "strides") != n)
@@ -76,13 +76,8 @@ bool infer_open_slice(Op *op)
 			return false;
 		shape[d] = found_on(op, d);
 	}
-	for (int k = 0; k < ndrop; k++) {
-		if (!infer_axis(op, drop[k], x->rank, &d))
-			return false;
-		shape[d] = NULL;
-	}
 	for (d = 0; d < x->rank; d++)
-		if (shape[d])
+		if (!dropped[d])
 			kept[rank++] = shape[d];
 	return infer_result_shape(op, 0, x->dtype, rank, kept);
 }

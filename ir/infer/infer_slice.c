@@ -122,22 +122,21 @@ static void extent_whole(Context *c, const Type *x, Extent *e)
 		e->count[d] = x->dims[d];
 		e->step[d] = 1;
 		e->stride[d] = NULL;
-		e->dropped[d] = false;
 		e->single[d] = false;
 	}
 }
 
-// Axes that the result has no longer.
-static bool extent_drop(Op *op, int rank, Extent *e)
+bool slice_drops(Op *op, int rank, bool dropped[MAX_RANK])
 {
 	int64_t drop[MAX_RANK];
+	memset(dropped, 0, MAX_RANK * sizeof *dropped);
 	const bool set = op->code == OP_PD_SET_VALUE;
 	const int n = op_ints(op, set ? "decrease_axes" : "decrease_axis", drop, MAX_RANK);
 	for (int i = 0; i < n; i++) {
 		int d;
 		if (!infer_axis(op, drop[i], rank, &d))
 			return false;
-		e->dropped[d] = true;
+		dropped[d] = true;
 	}
 	return true;
 }
@@ -177,7 +176,7 @@ bool extent_of_slice(Op *op, Extent *e)
 		                 s.nstep ? s.steps[i] : dim_const(op->ctx, 1)))
 			return false;
 	}
-	return extent_drop(op, x->rank, e);
+	return slice_drops(op, x->rank, e->dropped);
 }
 
 // What is known of a sliced vector.
