@@ -121,8 +121,16 @@ typedef struct Walk {
 	Value *start, *stride, *count; // i64
 } Walk;
 
-// How list element k walks along an axis of this size. Downwards, an end of -1 means "past the
-// first".
+// Where a walk downwards ends. With `from_end` all ends below 0 count from the end, as in Python;
+// else one of -1 means "past the first", and others are the first at the least.
+static Value *walk_bottom(Builder *b, const Op *op, Value *end, Value *size)
+{
+	const bool python = op_bool(op, "from_end", false);
+	Value *bottom = clamp(b, from_end(b, end, size), i64(b, python ? -1 : 0), size);
+	return python ? bottom : index_where(b, apply2(b, OP_PD_EQUAL, end, i64(b, -1)), end, bottom);
+}
+
+// How list element k walks along an axis of this size.
 static Walk walk_of(Builder *b, const Op *op, int k, const Dim *dim)
 {
 	Value *size = scalar_from_index(b, index_dim(b, dim), DT_I64),
@@ -134,8 +142,7 @@ static Walk walk_of(Builder *b, const Op *op, int k, const Dim *dim)
 	Value *low = clamp(b, start, i64(b, 0), size),
 		  *high = clamp(b, from_end(b, end, size), i64(b, 0), size);
 	Value *top = clamp(b, start, i64(b, -1), last);
-	Value *bottom = index_where(b, apply2(b, OP_PD_EQUAL, end, i64(b, -1)), end, high);
-	Value *way = index_where(b, down, apply2(b, OP_PD_SUBTRACT, top, bottom),
+	Value *way = index_where(b, down, apply2(b, OP_PD_SUBTRACT, top, walk_bottom(b, op, end, size)),
 	                         apply2(b, OP_PD_SUBTRACT, high, low));
 	Value *pace = apply2(b, OP_PD_MAXIMUM,
 	                     index_where(b, down, apply1(b, OP_PD_NEGATIVE, stride), stride),
