@@ -15,6 +15,9 @@ int op_dims(const Op *op, const char *name, const Dim **out, int max);
 int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max);
 bool infer_bind_value(Op *op, Value *v); // the same for the elements of an integer tensor
 bool infer_bind_operand(Op *op, int i);  // ... of operand i
+// The n sizes that operand i holds, where only data tell them, with own[k] in place of a -1 (if it
+// is not NULL).
+bool infer_own_sizes(Op *op, int i, int n, const Dim *const *own);
 // As infer_sizes_bound; then the attribute holds the sizes and the operand that overrode it is
 // dropped.
 int infer_resolve(Op *op, const char *attr, const Dim **out, int max);

@@ -17,12 +17,26 @@ static bool stretches(const Op *op, const Dim *have, const Dim *want)
 	                dim_text(op->ctx, want));
 }
 
+// A shape that only data tell: -1 keeps an axis there, too.
+static bool expand_by_data(Op *op, const Type *x)
+{
+	const Dim *own[MAX_RANK];
+	int64_t n;
+	const Value *v = op_operand(op, 1);
+	if (!v || !type_is_tensor(v->type) || !type_const_numel(v->type, &n) || n < x->rank ||
+	    n > MAX_RANK)
+		return true;
+	for (int d = 0; d < (int)n; d++)
+		own[d] = d < (int)n - x->rank ? NULL : x->dims[d - ((int)n - x->rank)];
+	return infer_own_sizes(op, 1, (int)n, own);
+}
+
 bool infer_hook_expand(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
 	const Dim *shape[MAX_RANK];
 	int n;
-	if (!x || (n = infer_sizes_bound(op, "shape", shape, MAX_RANK)) < 0)
+	if (!x || !expand_by_data(op, x) || (n = infer_sizes_bound(op, "shape", shape, MAX_RANK)) < 0)
 		return false;
 	int shift = n - x->rank;
 	if (shift < 0)

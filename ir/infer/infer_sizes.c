@@ -55,6 +55,14 @@ static bool names_follow(Value *v)
 
 static bool bind_sizes(Op *op, Value *v, bool one);
 
+// Whether it may be an element of a stack of sizes, or a piece of a concat of them.
+static bool is_part(const Type *t, bool stack)
+{
+	int64_t numel;
+	return dtype_is_int(t->dtype) && type_const_numel(t, &numel) &&
+	       (stack ? numel == 1 : t->rank == 1);
+}
+
 // A vector put together from numbers of which some are known, as Paddle 3 gives lists of sizes:
 // only the others get names. What is known keeps its meaning: -1 is no size, but says to infer one.
 static bool parts_bound(Op *op, Value *v)
@@ -66,9 +74,7 @@ static bool parts_bound(Op *op, Value *v)
 	const int n = op_operand_list(v->def, 0, &list);
 	int known = 0;
 	for (int i = 0; i < n; i++) {
-		int64_t numel;
-		if (!list[i] || list[i]->type->rank != !stack || !dtype_is_int(list[i]->type->dtype) ||
-		    !type_const_numel(list[i]->type, &numel))
+		if (!list[i] || !is_part(list[i]->type, stack))
 			return false;
 		known += list[i]->known != NULL;
 	}
@@ -115,6 +121,40 @@ bool infer_bind_value(Op *op, Value *v)
 bool infer_bind_operand(Op *op, int i)
 {
 	return infer_bind_value(op, op_operand(op, i));
+}
+
+// Element `axis` of sizes that data give, as an i64: -1 is own[axis], where that is something.
+static Value *meant_size(Builder *b, Value *sizes, Value *axis, int n, const Dim *const *own)
+{
+	Value *v = scalar_cast(b, load(b, sizes, &axis), DT_I64), *kept = v;
+	for (int d = 0; d < n && v; d++)
+		if (own[d])
+			kept = index_where(b, index_equal(b, axis, index_const(b, d)),
+			                   scalar_from_index(b, index_dim(b, own[d]), DT_I64), kept);
+	Value *keep = v ? build2(b, OP_PD_EQUAL, v, build_scalar_f(b, DT_I64, -1), NULL) : NULL;
+	return index_where(b, keep, kept, v);
+}
+
+// Whether a vector is put together from parts, which are looked at one by one (parts_bound).
+static bool has_parts(const Value *v)
+{
+	return v->def && (v->def->code == OP_PD_STACK || v->def->code == OP_PD_CONCAT);
+}
+
+bool infer_own_sizes(Op *op, int i, int n, const Dim *const *own)
+{
+	int64_t numel;
+	Value *v = op_operand(op, i), *const * list;
+	if (!v || !op->block || op_operand_list(op, i, &list) != 1 || !(v = list[0]) || v->known ||
+	    has_parts(v) || !type_is_tensor(v->type) || v->type->rank != 1 ||
+	    !dtype_is_int(v->type->dtype) || !type_const_numel(v->type, &numel) || numel != n)
+		return true;
+	Builder b = builder_before(op);
+	Nest m = nest_open(&b, type_like(op->ctx, v->type, DT_I64));
+	Value *meant = nest_close(&m, meant_size(&m.b, v, m.at[0], n, own));
+	if (meant)
+		op_set_operand(op, i, meant);
+	return meant != NULL;
 }
 
 int infer_sizes_bound(Op *op, const char *attr, const Dim **out, int max)

@@ -273,20 +273,26 @@ bool infer_hook_set_value(Op *op)
 bool infer_hook_crop(Op *op)
 {
 	const Type *x = infer_tensor(op, 0);
-	const Dim *shape[MAX_RANK], *offsets[MAX_RANK];
+	const Dim *shape[MAX_RANK], *offsets[MAX_RANK], *rest[MAX_RANK];
 	Value *like = op_operand(op, 1);
 	if (!x)
 		return false;
-	int n = like && type_is_tensor(like->type) ? like->type->rank
-	                                           : infer_resolve(op, "shape", shape, MAX_RANK);
-	int noffset = infer_resolve(op, "offsets", offsets, MAX_RANK);
-	if (n != x->rank || noffset < 0 || (noffset && noffset != n))
+	const int noffset = infer_resolve(op, "offsets", offsets, MAX_RANK);
+	if (noffset < 0 || (noffset && noffset != x->rank))
+		return op_error(op, "shape and offsets must have one element per axis");
+	for (int d = 0; d < x->rank; d++)
+		rest[d] = noffset ? dim_sub(op->ctx, x->dims[d], offsets[d]) : x->dims[d];
+	if (!infer_own_sizes(op, op_info_operand(op->info, "shape_tensor"), x->rank, rest))
+		return false;
+	const int n = like && type_is_tensor(like->type) ? like->type->rank
+	                                                 : infer_resolve(op, "shape", shape, MAX_RANK);
+	if (n != x->rank)
 		return op_error(op, "shape and offsets must have one element per axis");
 	for (int d = 0; d < n; d++) {
 		if (like)
 			shape[d] = like->type->dims[d];
 		if (dim_is(shape[d], -1))
-			shape[d] = noffset ? dim_sub(op->ctx, x->dims[d], offsets[d]) : x->dims[d];
+			shape[d] = rest[d];
 	}
 	return infer_result_shape(op, 0, x->dtype, n, shape);
 }
