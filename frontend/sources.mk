@@ -25,7 +25,7 @@ SOURCES += frontend/gradient/gradient.c frontend/gradient/gradient_branch.c \
 	frontend/gradient/gradient_forward.c frontend/gradient/gradient_loop.c frontend/gradient/gradient_match.c \
 	frontend/gradient/gradient_paddle.c
 SOURCES += frontend/translate/elementwise.c frontend/translate/feeds.c frontend/translate/lod_beam.c frontend/translate/lod_ops.c \
-	frontend/translate/optimizers.c frontend/translate/shares.c frontend/translate/steps.c frontend/translate/translate.c \
+	frontend/translate/optimizers.c frontend/translate/quantised.c frontend/translate/shares.c frontend/translate/steps.c frontend/translate/translate.c \
 	frontend/translate/versions.c
 SOURCES += frontend/recipe/recipe.c
 SOURCES += frontend/report/align.c frontend/report/measured.c frontend/report/compare.c frontend/report/config.c frontend/report/dot.c frontend/report/panes.c frontend/report/quote.c

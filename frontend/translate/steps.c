@@ -288,22 +288,6 @@ static bool round_translate(OpJob *j)
 	                                    : general_translate(j);
 }
 
-static bool quantize_translate(OpJob *j)
-{
-	const Paddle__OpAttr *a = attr_find(j->desc, "Shift");
-	double shift = 0;
-	if (a && !attr_float_at(a, 0, &shift))
-		return job_fail(j, "attribute 'Shift' is no number");
-	return job_number(j, "is_negative_input", 0) && shift == 0 ? translate_as(j, "quantize.signed")
-	                                                           : general_translate(j);
-}
-
-static bool moving_average_translate(OpJob *j)
-{
-	return job_number(j, "is_test", 0) ? translate_as(j, "moving_average_abs_max_scale.observed")
-	                                   : general_translate(j);
-}
-
 static bool dropout_translate(OpJob *j)
 {
 	if (job_number(j, "is_test", 0))
@@ -445,6 +429,7 @@ static const OpSteps steps_table[] = {
 	{.hook = "lod_reset", .whole = lod_reset_translate},
 	{.hook = "quantize", .whole = quantize_translate},
 	{.hook = "moving_average", .whole = moving_average_translate},
+	{.hook = "quantize_training", .whole = quantize_training_translate},
 	{.hook = "beam_search_decode", .whole = beam_search_decode_translate},
 	{.hook = "lod_rank_table", .whole = lod_rank_table_translate},
 	{.hook = "lod_tensor_to_array", .whole = lod_tensor_to_array_translate},

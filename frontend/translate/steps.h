@@ -21,6 +21,9 @@ OpStep optimizer_inputs, optimizer_create;
 OpStep master_inputs, master_record; // of those that have MasterParam
 OpStep merged_translate;             // merged_momentum, merged_adam
 
+// ---- quantised.c --------------------------------------------------------------------------------
+OpStep quantize_translate, moving_average_translate, quantize_training_translate;
+
 // ---- lod_beam.c: beam search --------------------------------------------------------------------
 OpStep beam_search_inputs, beam_search_record, beam_search_decode_translate, gather_tree_translate;
 
