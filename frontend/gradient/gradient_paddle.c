@@ -18,7 +18,7 @@ static bool has_soft_label(OpJob *j)
 // Paddle 3 gives the derivative.
 static bool is_along_later_axis(OpJob *j)
 {
-	return job_number(j, "axis", 0) != 0 && !input_var(j, "Axis");
+	return job_number(j, "axis", 0) != 0 || input_var(j, "Axis");
 }
 
 // Rows that are added have no other gradient.
@@ -43,6 +43,32 @@ static bool has_fewer_axes(OpJob *j)
 	return rank[0] < rank[1];
 }
 
+// What comes in for the dividend has fewer elements than the quotient.
+static bool has_stretched_dividend(OpJob *j)
+{
+	const char *const slots[] = {"DX", "Out"};
+	const Type *t[2];
+	for (int i = 0; i < 2; i++) {
+		const char *var = input_var(j, slots[i]);
+		const Value *v = var ? read_var(j, slots[i], var) : NULL;
+		if (!v || !type_is_tensor(v->type))
+			return false;
+		t[i] = v->type;
+	}
+	bool same = t[0]->rank == t[1]->rank;
+	for (int i = 0; same && i < t[0]->rank; i++)
+		same = t[0]->dims[i] == t[1]->dims[i];
+	return !same && input_var(j, "DDX") && input_var(j, "DDY");
+}
+
+static bool has_lower_ones(OpJob *j)
+{
+	const char *slot = is_pir(j->desc) ? "x" : "X", *var = input_var(j, slot);
+	const Value *x = var ? read_var(j, slot, var) : NULL;
+	return x && type_is_tensor(x->type) && !dtype_is_complex(x->type->dtype) &&
+	       !job_number(j, "upper", 1) && job_number(j, "unitriangular", 0);
+}
+
 // `stands`: where (NULL: always) the row of that name and suffix does. `text`: what the gradient
 // is, where that differs for most programs.
 static const struct {
@@ -64,6 +90,10 @@ static const struct {
 	{"pd_op.scatter_grad", overwrites, ".overwrite", NULL},
 	{"elementwise_sub_grad_grad", has_fewer_axes, ".fewer", "changes its sign"},
 	{"pd_op.subtract_double_grad", has_fewer_axes, ".fewer", "changes its sign"},
+	{"elementwise_div_grad_grad", has_stretched_dividend, ".stretched",
+     "takes a sum for its terms"},
+	{"triangular_solve_grad", has_lower_ones, ".lower", "goes on above the triangle"},
+	{"pd_op.triangular_solve_grad", has_lower_ones, ".lower", "goes on above the triangle"},
 	{"where_grad", NULL, "", NULL},
 	{"silu_grad", NULL, "", NULL},
 	{"pd_op.silu_grad", NULL, "", NULL},
