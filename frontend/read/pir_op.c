@@ -9,13 +9,36 @@
 
 // ---- the dialect builtin ------------------------------------------------------------------------
 
-// Under its own name, which is how the file of parameters is ordered.
+// What was declared under the name in this block; NULL: nothing.
+static const Paddle__VarDesc *declared(const PirBlock *b, const char *name)
+{
+	for (size_t i = 0; i < b->desc->n_vars; i++)
+		if (!strcmp(b->desc->vars[i]->name, name))
+			return b->desc->vars[i];
+	return NULL;
+}
+
+// Whether two types are those of the same memory.
+static bool is_same_tensor(const Paddle__VarType *a, const Paddle__VarType *b)
+{
+	const Paddle__TensorDesc *x = a && a->lod_tensor ? a->lod_tensor->tensor : NULL,
+							 *y = b && b->lod_tensor ? b->lod_tensor->tensor : NULL;
+	return x && y && x->data_type == y->data_type && x->n_dims == y->n_dims &&
+	       !memcmp(x->dims, y->dims, x->n_dims * sizeof *x->dims);
+}
+
+// Under its own name, which is how the file of parameters is ordered. Layers that share a parameter
+// declare it once each: it is one.
 static bool declare_parameter(PirReader *r, PirBlock *b, char *name, PirValue *v, bool persistable,
                               bool stop_gradient)
 {
 	v->vars[0] = name;
-	if (name_map_get(r->names, name))
-		return pir_fail(r, "a parameter of this name was there before");
+	if (name_map_get(r->names, name)) {
+		const Paddle__VarDesc *before = declared(b, name);
+		return (before && before->has_persistable && before->persistable == persistable &&
+		        is_same_tensor(before->type, v->types[0])) ||
+		       pir_fail(r, "a parameter of this name and another type was there before");
+	}
 	name_map_set(r->names, name, r);
 	pir_declare_var(r, b, name, v->types[0]);
 	Paddle__VarDesc *d = b->desc->vars[b->desc->n_vars - 1];
