@@ -77,17 +77,29 @@ bool define_hook_channel_shuffle(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// The first of the largest along the axis: the one that the gradient goes to.
+static Value *first_largest(Builder *b, Value *x, int axis, int64_t n)
+{
+	Value *largest = x ? tensor_cut(b, x, axis, 0, 1) : NULL;
+	for (int64_t k = 1; largest && k < n; k++) {
+		Value *next = tensor_cut(b, x, axis, k, k + 1);
+		Value *stays = next ? apply2(b, OP_PD_GREATER_EQUAL, largest, next) : NULL;
+		Value *const operands[] = {stays, largest, next};
+		largest = stays ? build(b, OP_PD_WHERE, 3, operands, NULL) : NULL;
+	}
+	return largest;
+}
+
 bool define_hook_maxout(Builder *b, Op *op, Value **results)
 {
 	const Type *t = infer_tensor(op, 0);
-	int64_t groups = op_int(op, "groups", 1), axes[1];
+	int64_t groups = op_int(op, "groups", 1);
 	int axis;
 	if (!t || !infer_axis(op, op_int(op, "axis", 1), t->rank, &axis) ||
 	    !divides(op, t->dims[axis], groups))
 		return false;
-	axes[0] = axis + 1;
 	Value *x = axis_split(b, op_operand(op, 0), axis, groups, true);
-	x = x ? tensor_reduce(b, OP_PD_MAX, x, 1, axes) : NULL;
+	x = first_largest(b, x, axis + 1, groups);
 	// Paddle begins with -FLT_MAX, which is the maximum of -inf.
 	if (x && dtype_is_float(x->type->dtype))
 		x = apply2(b, OP_PD_MAXIMUM, tensor_number(b, x->type->dtype, -FLT_MAX), x);
