@@ -10,13 +10,14 @@ bool quantize_translate(OpJob *j)
 	double shift = 0;
 	if (a && !attr_float_at(a, 0, &shift))
 		return job_fail(j, "attribute 'Shift' is no number");
-	return job_number(j, "is_negative_input", 0) && shift == 0 ? translate_as(j, "quantize.signed")
-	                                                           : general_translate(j);
+	return job_number(j, "is_negative_input", 0) && shift == 0
+	           ? j->t->hooks->as(j, "quantize.signed")
+	           : general_translate(j);
 }
 
 bool moving_average_translate(OpJob *j)
 {
-	return job_number(j, "is_test", 0) ? translate_as(j, "moving_average_abs_max_scale.observed")
+	return job_number(j, "is_test", 0) ? j->t->hooks->as(j, "moving_average_abs_max_scale.observed")
 	                                   : general_translate(j);
 }
 
@@ -63,7 +64,7 @@ static bool learn_scale(OpJob *j, const char *row, bool range, bool channels)
 	                          window);
 	d->outputs = slots_without(c, &d->n_outputs, whole->outputs, channels ? before : none, NULL);
 	j->desc = d;
-	const bool done = translate_as(j, row);
+	const bool done = j->t->hooks->as(j, row);
 	j->desc = whole;
 	return done;
 }
