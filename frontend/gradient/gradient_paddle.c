@@ -2,8 +2,17 @@
 // (ir/ops/slope.yaml): a program that trains with them goes on as it did, and is told so. Inside of
 // loops and branches that are differentiated as a whole, the derivative stands.
 #include "frontend/gradient/gradient.h"
+#include "ir/build/infer.h"
 
 #include <string.h>
+
+// An input's type; NULL: it is no tensor, or there is none.
+static const Type *type_of(OpJob *j, const char *slot)
+{
+	const char *var = input_var(j, slot);
+	const Value *v = var ? read_var(j, slot, var) : NULL;
+	return v && type_is_tensor(v->type) ? v->type : NULL;
+}
 
 static bool has_no_scale(OpJob *j)
 {
@@ -18,7 +27,24 @@ static bool has_soft_label(OpJob *j)
 // Paddle 3 gives the derivative.
 static bool is_along_later_axis(OpJob *j)
 {
-	return job_number(j, "axis", 0) != 0 || input_var(j, "Axis");
+	const char *var = input_var(j, "Axis");
+	const Value *v = var ? read_var(j, "Axis", var) : NULL;
+	const Dim *const *at;
+	if (v && value_known(v, &at) == 1)
+		return !dim_is(at[0], 0);
+	return v || job_number(j, "axis", 0) != 0;
+}
+
+static bool takes_extreme(OpJob *j)
+{
+	const Paddle__OpAttr *a = attr_find(j->desc, is_pir(j->desc) ? "reduce" : "Reduce");
+	return a && a->s && (!strcmp(a->s, "amax") || !strcmp(a->s, "amin"));
+}
+
+static bool has_no_axes(OpJob *j)
+{
+	const Type *x = type_of(j, "x");
+	return x && !x->rank;
 }
 
 // Rows that are added have no other gradient.
@@ -32,41 +58,27 @@ static bool has_fewer_axes(OpJob *j)
 {
 	const char *slots[] = {is_pir(j->desc) ? "grad_x@GRAD" : "DDX",
 	                       is_pir(j->desc) ? "grad_y@GRAD" : "DDY"};
-	int rank[2];
-	for (int i = 0; i < 2; i++) {
-		const char *var = input_var(j, slots[i]);
-		const Value *v = var ? read_var(j, slots[i], var) : NULL;
-		if (!v || !type_is_tensor(v->type))
-			return false;
-		rank[i] = v->type->rank;
-	}
-	return rank[0] < rank[1];
+	const Type *x = type_of(j, slots[0]), *y = type_of(j, slots[1]);
+	return x && y && x->rank < y->rank;
 }
 
-// What comes in for the dividend has fewer elements than the quotient.
-static bool has_stretched_dividend(OpJob *j)
+// The kernel takes a sum over what x was stretched along for its elements.
+static bool stretches_x(OpJob *j)
 {
-	const char *const slots[] = {"DX", "Out"};
-	const Type *t[2];
-	for (int i = 0; i < 2; i++) {
-		const char *var = input_var(j, slots[i]);
-		const Value *v = var ? read_var(j, slots[i], var) : NULL;
-		if (!v || !type_is_tensor(v->type))
-			return false;
-		t[i] = v->type;
-	}
-	bool same = t[0]->rank == t[1]->rank;
-	for (int i = 0; same && i < t[0]->rank; i++)
-		same = t[0]->dims[i] == t[1]->dims[i];
-	return !same && input_var(j, "DDX") && input_var(j, "DDY");
+	const Type *x = type_of(j, "DX"), *out = type_of(j, "Out");
+	if (!x || !out || dtype_is_complex(x->dtype))
+		return false;
+	bool same = x->rank == out->rank;
+	for (int d = 0; same && d < x->rank; d++)
+		same = x->dims[d] == out->dims[d];
+	return !same;
 }
 
 static bool has_lower_ones(OpJob *j)
 {
-	const char *slot = is_pir(j->desc) ? "x" : "X", *var = input_var(j, slot);
-	const Value *x = var ? read_var(j, slot, var) : NULL;
-	return x && type_is_tensor(x->type) && !dtype_is_complex(x->type->dtype) &&
-	       !job_number(j, "upper", 1) && job_number(j, "unitriangular", 0);
+	const Type *x = type_of(j, is_pir(j->desc) ? "x" : "X");
+	return x && !dtype_is_complex(x->dtype) && !job_number(j, "upper", 1) &&
+	       job_number(j, "unitriangular", 0);
 }
 
 // `stands`: where (NULL: always) the row of that name and suffix does. `text`: what the gradient
@@ -90,10 +102,15 @@ static const struct {
 	{"pd_op.scatter_grad", overwrites, ".overwrite", NULL},
 	{"elementwise_sub_grad_grad", has_fewer_axes, ".fewer", "changes its sign"},
 	{"pd_op.subtract_double_grad", has_fewer_axes, ".fewer", "changes its sign"},
-	{"elementwise_div_grad_grad", has_stretched_dividend, ".stretched",
-     "takes a sum for its terms"},
+	{"elementwise_div_grad_grad", stretches_x, ".stretched", "takes a sum for its terms"},
 	{"triangular_solve_grad", has_lower_ones, ".lower", "goes on above the triangle"},
 	{"pd_op.triangular_solve_grad", has_lower_ones, ".lower", "goes on above the triangle"},
+	{"put_along_axis_grad", takes_extreme, ".extreme", NULL},
+	{"pd_op.put_along_axis_grad", takes_extreme, ".extreme", NULL},
+	{"cummax_grad", has_no_axes, ".scalar", "of one number is 0"},
+	{"cummin_grad", has_no_axes, ".scalar", "of one number is 0"},
+	{"pd_op.cummax_grad", has_no_axes, ".scalar", "of one number is 0"},
+	{"pd_op.cummin_grad", has_no_axes, ".scalar", "of one number is 0"},
 	{"where_grad", NULL, "", NULL},
 	{"silu_grad", NULL, "", NULL},
 	{"pd_op.silu_grad", NULL, "", NULL},

@@ -83,6 +83,35 @@ bool define_hook_gather_slope(Builder *b, Op *op, Value **results)
 	return results[0] != NULL;
 }
 
+// With q = d_x / y: d_y = q (out dd_y - dd_x), d_out = -d_x dd_y and dd_out = (dd_x - out dd_y) /
+// y.
+bool define_hook_divide_second_slope(Builder *b, Op *op, Value **results)
+{
+	for (int i = 0; i < 3; i++)
+		if (!infer_tensor(op, i))
+			return false;
+	Value *y = op_operand(op, 0), *out = op_operand(op, 1), *d = op_operand(op, 2);
+	Value *none = tensor_number(b, y->type->dtype, 0), *v[] = {none, none};
+	for (int i = 0; i < 2; i++)
+		if (op_operand(op, 3 + i))
+			v[i] = op_operand(op, 3 + i);
+	Value *less = tensor_sub(b, tensor_mul(b, out, v[1]), v[0]);
+	Value *given[] = {tensor_mul(b, tensor_div(b, d, y), less),
+	                  tensor_sub(b, none, tensor_mul(b, d, v[1])),
+	                  tensor_div(b, tensor_sub(b, none, less), y)};
+	for (int i = 0; i < 3; i++) {
+		Value *like = i ? out : y;
+		if (!given[i])
+			return false;
+		results[i] = given[i]->type->rank < like->type->rank
+		                 ? tensor_spread(b, given[i], like->type->rank, like->type->dims)
+		                 : build2(b, OP_PD_REDUCE_AS, given[i], like, NULL);
+		if (!results[i])
+			return false;
+	}
+	return true;
+}
+
 bool define_hook_cvm_slope(Builder *b, Op *op, Value **results)
 {
 	const Type *x = infer_rank(op, 0, 2), *cvm = infer_rank(op, 1, 2), *d = infer_rank(op, 2, 2);
