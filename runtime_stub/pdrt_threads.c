@@ -14,13 +14,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum {
 	SPINS = 1 << 12, /* about 100 us: longer than what a run does between two tasks */
 	TURN = 1 << 6,   /* so many, then who is waited for may have the core: it may be on the same */
 	LINE = 128,      /* bytes that caches move at once */
-	REST = 16        /* tasks before a move to another core; twice as many before each next one, as
-	                  * long as moves do not last */
+	REST = 1000000   /* ns between two moves to another core, which take some 20,000 each */
 };
 
 /* A number that goes up, and who waits for it. */
@@ -36,9 +36,8 @@ typedef struct worker {
 	gate start;
 	pd_threads *pool;
 	int number;
-	unsigned move,
-		rest; /* the task from which on it may move to another core; how many more then */
 #ifdef __linux__
+	int64_t move;       /* when it may go to another core again, in ns */
 	cpu_set_t may, own; /* the cores that it is given from outside; that it chose among these */
 #endif
 	pthread_t thread;
@@ -143,23 +142,26 @@ static void core_change(worker *w)
 		w->own = others;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 /* Schedulers that save cores leave threads on one when these give way to each other while they
- * wait: whose core a thread before it is on goes to another one. If that does not last, it tries
- * ever less often. */
-static void core_own(worker *w, unsigned task)
+ * wait: whose core a thread before it is on goes to another one. It may be followed there. */
+static void core_own(worker *w)
 {
 	const int core = core_note(w->pool, w->number);
-	if ((int)(task - w->move) < 0)
-		return;
 	for (int i = 0; i < w->number; i++)
 		if (__atomic_load_n(&w->pool->cores[i], __ATOMIC_RELAXED) == core) {
+			const int64_t now = now_ns();
+			if (now < w->move)
+				return;
+			w->move = now + REST;
 			core_change(w);
 			core_note(w->pool, w->number);
-			if (task - w->move > w->rest)
-				w->rest = REST;
-			else if (w->rest < 1u << 30)
-				w->rest *= 2;
-			w->move = task + w->rest;
 			return;
 		}
 }
@@ -169,9 +171,9 @@ static void core_note(pd_threads *p, int number)
 	(void)p, (void)number;
 }
 
-static void core_own(worker *w, unsigned task)
+static void core_own(worker *w)
 {
-	(void)w, (void)task;
+	(void)w;
 }
 #endif
 
@@ -189,7 +191,7 @@ static void *worker_main(void *argument)
 		gate_wait(&w->start, round);
 		if (w->pool->stop)
 			return NULL;
-		core_own(w, round);
+		core_own(w);
 		parts_run(w->pool, w->number);
 		gate_open(&w->pool->done);
 	}
@@ -222,7 +224,6 @@ static bool worker_start(pd_threads *pool, worker *w, int number)
 	sigset_t all, before;
 	w->pool = pool;
 	w->number = number;
-	w->move = w->rest = REST;
 	if (!gate_init(&w->start))
 		return false;
 	sigfillset(&all);
