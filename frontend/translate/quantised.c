@@ -21,7 +21,8 @@ bool moving_average_translate(OpJob *j)
 	                                   : general_translate(j);
 }
 
-// The slots but for those of these names, and one that has the variables of `more`, as `name`.
+// The slots but for those of these names, and InScales, which has the variables of `more` (if it is
+// not NULL).
 static Paddle__OpSlot **slots_without(Context *c, size_t *n, Paddle__OpSlot *const *slots,
                                       const char *const *names, const Paddle__OpSlot *more)
 {
