@@ -53,14 +53,14 @@ def changed(attr):
 
 
 def table():
-    """What the operator table says: for each legacy operator the names without effect, and those for all operators."""
+    """What the operator table says: for each legacy operator the names without effect (in one of its rows), and those for all."""
     ignored, everywhere = {}, {}
     for path in sorted((SRC / 'ir/ops').glob('*.yaml')):
         for entry in yaml.safe_load(path.read_text()) or []:
             if 'ignored' in entry:
                 everywhere = entry['ignored']
             for legacy, how in (entry.get('legacy') or {}).items():
-                ignored[legacy] = how.get('ignored') or {}
+                ignored.setdefault(legacy.partition('.')[0], {}).update(how.get('ignored') or {})
     for legacy in list(ignored):
         ignored.setdefault(legacy + '_grad', ignored[legacy])
     return ignored, everywhere
@@ -72,9 +72,10 @@ def no_effect(name, *tables):
 
 
 def given_by_variables(parts, name):
-    """Whether an input decides in place of the attribute: StartsTensor of starts."""
+    """Whether an input decides in place of the attribute: StartsTensor of starts, Offsets of offsets."""
     slots = [fields(f[2]) for f in parts if f[0] == 1]
-    return any(one(s, 2) and one(s, 1).decode().lower().startswith(name.lower() + 'tensor') for s in slots)
+    names = [one(s, 1).decode().lower() for s in slots if one(s, 2)]
+    return any(n == name.lower() or n.startswith(name.lower() + 'tensor') for n in names)
 
 
 def mutants(model, ignored, everywhere):
