@@ -79,5 +79,5 @@ bool quantize_training_translate(OpJob *j)
 		return general_translate(j);
 	const char *row = arena_printf(j->t->c->arena, "%s.%s", type,
 	                               channels ? "channels" : "training");
-	return learn_scale(j, context_str(j->t->c, row), range, channels);
+	return learn_scale(j, row, range, channels);
 }

@@ -63,12 +63,10 @@ bool define_hook_spectral_norm_slope(Builder *b, Op *op, Value **results)
 bool define_hook_gather_slope(Builder *b, Op *op, Value **results)
 {
 	const Type *x = infer_tensor(op, 0), *d = infer_tensor(op, 2);
-	const Dim *const *at;
-	const int n = op_operand(op, 3) ? infer_known(op, 3, &at) : 0;
+	int64_t given;
 	int axis;
-	if (op_operand(op, 3) && (n != 1 || !dim_is_const(at[0])))
-		return op_error(op, "Paddle's gradient along an axis that data name is not supported");
-	if (!x || !d || !infer_axis(op, n ? at[0]->value : op_int(op, "axis", 0), x->rank, &axis))
+	if (!x || !d || !infer_resolve_int(op, "axis", &given) ||
+	    !infer_axis(op, given, x->rank, &axis))
 		return false;
 	const Dim *dims[MAX_RANK]; // of d_out where an index of no axes leaves the axis there
 	for (int i = 0; i < x->rank; i++)
