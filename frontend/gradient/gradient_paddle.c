@@ -66,12 +66,7 @@ static bool has_fewer_axes(OpJob *j)
 static bool stretches_x(OpJob *j)
 {
 	const Type *x = type_of(j, "DX"), *out = type_of(j, "Out");
-	if (!x || !out || dtype_is_complex(x->dtype))
-		return false;
-	bool same = x->rank == out->rank;
-	for (int d = 0; same && d < x->rank; d++)
-		same = x->dims[d] == out->dims[d];
-	return !same;
+	return x && out && !dtype_is_complex(x->dtype) && !type_same_dims(x, out);
 }
 
 static bool has_lower_ones(OpJob *j)

@@ -122,6 +122,16 @@ const Dim *type_numel(Context *c, const Type *t)
 	return dims_product(c, t->rank, t->dims);
 }
 
+bool type_same_dims(const Type *a, const Type *b)
+{
+	if (a->rank != b->rank)
+		return false;
+	for (int i = 0; i < a->rank; i++)
+		if (a->dims[i] != b->dims[i])
+			return false;
+	return true;
+}
+
 bool type_const_numel(const Type *t, int64_t *n)
 {
 	*n = 1;

@@ -98,6 +98,8 @@ static inline bool type_is_tensor(const Type *t)
 const Dim *type_numel(Context *c, const Type *t);
 // Number of elements of an all-constant tensor; false when symbolic or over INT64_MAX.
 bool type_const_numel(const Type *t, int64_t *n);
+// Whether both have the same axes, whatever their elements are.
+bool type_same_dims(const Type *a, const Type *b);
 void type_print(Text *t, const Type *ty);
 const char *type_text(Context *c, const Type *t);
 

@@ -55,10 +55,7 @@ bool define_hook_move_axis(Builder *b, Op *op, Value **results)
 	Value *x = op_operand(op, 0), *from[MAX_RANK];
 	const Type *out = op->results[0].type;
 	int rank = out->rank;
-	bool same = true;
-	for (int d = 0; d < rank; d++)
-		same = same && out->dims[d] == x->type->dims[d];
-	if (!same && !bind_moved(b, op))
+	if (!type_same_dims(out, x->type) && !bind_moved(b, op))
 		return false;
 	Nest n = nest_open(b, out);
 	Value *axis = axis_of(&n.b, op);

@@ -4,17 +4,6 @@
 #include "ir/verify/rules.h"
 #include "ir/verify/verify.h"
 
-static bool same_dims(const Type *a, const Type *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int i = 0; i < a->rank; i++) {
-		if (a->dims[i] != b->dims[i])
-			return false;
-	}
-	return true;
-}
-
 bool verify_hook_loop_yield(Op *op)
 {
 	const Op *parent = op_parent(op);
@@ -38,7 +27,7 @@ bool verify_hook_loop_nest(Op *op)
 		const Type *t = op->results[i].type;
 		if (t->kind != TY_TENSOR)
 			return verify_fail(op, "result %d must be a tensor, not %s", i, type_text(op->ctx, t));
-		if (!same_dims(t, first))
+		if (!type_same_dims(t, first))
 			return verify_fail(op, "result %d has type %s, whose dims are not those of result 0", i,
 			                   type_text(op->ctx, t));
 		want[i] = type_scalar(op->ctx, t->dtype);

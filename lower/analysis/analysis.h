@@ -114,7 +114,6 @@ bool index_reshape(Context *c, Builder *b, const Type *from, Value *const *index
                    Value **out);
 // How many divisions that takes; -1 when it does not work.
 int index_reshape_divisions(Context *c, const Type *from, const Type *to);
-bool same_dims(const Type *a, const Type *b);
 
 // found_sizes.c
 

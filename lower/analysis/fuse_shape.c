@@ -94,13 +94,3 @@ int index_reshape_divisions(Context *c, const Type *from, const Type *to)
 	int divisions = 0;
 	return reshape_walk(c, NULL, from, NULL, to, NULL, &divisions) ? divisions : -1;
 }
-
-bool same_dims(const Type *a, const Type *b)
-{
-	if (a->rank != b->rank)
-		return false;
-	for (int i = 0; i < a->rank; i++)
-		if (a->dims[i] != b->dims[i])
-			return false;
-	return true;
-}

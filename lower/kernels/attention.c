@@ -67,7 +67,7 @@ static bool step_fits(const Op *op)
 	for (int i = 0; i < op->noperand; i++) {
 		const Value *x = op_operand(op, i);
 		if (x && (!type_broadcasts(x->type, t) ||
-		          (!same_dims(x->type, t) && !(op->info->traits & TRAIT_BROADCAST))))
+		          (!type_same_dims(x->type, t) && !(op->info->traits & TRAIT_BROADCAST))))
 			return false;
 	}
 	return true;
@@ -110,7 +110,7 @@ static bool product_find(Attention *a, Value *v)
 	for (int i = 0; i < (view ? 1 : op->noperand); i++) {
 		Value *x = op_operand(op, i);
 		a->steps[at].through = i;
-		if (x && (view || same_dims(x->type, v->type)) && product_find(a, x))
+		if (x && (view || type_same_dims(x->type, v->type)) && product_find(a, x))
 			return true;
 		a->nstep = at + 1;
 	}

@@ -101,7 +101,7 @@ static Value *value_in_shape(Value *v, const Type *like, Op *where)
 	Value *source = v;
 	while (source->def && (source->def->info->traits & TRAIT_VIEW)) {
 		source = op_operand(source->def, 0);
-		if (same_dims(source->type, like))
+		if (type_same_dims(source->type, like))
 			return source;
 	}
 	Builder b = builder_before(where);

@@ -263,7 +263,7 @@ static bool check_lost(const Op *nest, const Op *load)
 	for (int i = first; i < load->noperand; i++) {
 		if (position_is_checked(op_operand(load, i)) &&
 		    (dim_is(seen->dims[i - first], 1) ||
-		     (same_dims(made, seen) && !value_used(body->args[i - first]))))
+		     (type_same_dims(made, seen) && !value_used(body->args[i - first]))))
 			return true;
 	}
 	return false;
@@ -276,7 +276,7 @@ static double view_cost(const Op *nest, const Op *load)
 	const Type *made = nest->results[0].type, *seen = load_tensor(load);
 	if (check_lost(nest, load))
 		return -1;
-	if (same_dims(made, seen))
+	if (type_same_dims(made, seen))
 		return 0;
 	int divisions = index_reshape_divisions(nest->ctx, seen, made);
 	// Under a predicate the position may be anything, even negative.
@@ -389,7 +389,7 @@ static bool load_inline(Op *nest, Op *load, bool last)
 	for (int i = first; i < load->noperand; i++)
 		index[i - first] = seen[i - first] = op_operand(load, i);
 	Builder at = builder_before(load);
-	if (!same_dims(made, shape) && !index_reshape(nest->ctx, &at, shape, seen, made, index))
+	if (!type_same_dims(made, shape) && !index_reshape(nest->ctx, &at, shape, seen, made, index))
 		return false;
 	bool guarded = load->code == OP_LOOP_LOAD_OR;
 	Value *pred = guarded ? op_operand(load, 0) : NULL;

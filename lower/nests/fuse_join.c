@@ -141,8 +141,9 @@ void block_join(Block *block)
 	for (Op *op = block->first, *next; op; op = next) {
 		next = op->next;
 		Op *by = nest_is_joinable(op) ? first_user(op) : NULL;
-		if (!by || !nest_is_joinable(by) || !same_dims(op->results[0].type, by->results[0].type) ||
-		    !reads_identity(op, by) || !op_may_move(op, by))
+		if (!by || !nest_is_joinable(by) ||
+		    !type_same_dims(op->results[0].type, by->results[0].type) || !reads_identity(op, by) ||
+		    !op_may_move(op, by))
 			continue;
 		Op *both = join(op, by);
 		// What came in between is looked at as before; the new nest comes when its turn is.
